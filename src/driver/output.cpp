@@ -106,7 +106,8 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
   bool const has_fill = config.name != "ic0" && config.name != "ilu0";
   if (config.name == "ic0" || config.name == "ick" || config.name == "ict")
     json.add("shift_taken", is_made ? Json(setup.shift) : Json(nullptr));
-  json.add({{"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
+  json.add({{"ordering_taken", text_or_null(setup.ordering)},
+            {"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
             {"nonzeros", setup.nonzeros}});
   if (has_fill)
     json.add({{"density", setup.density},

@@ -110,7 +110,7 @@ TEST(Config, IncompleteFactorsAndTheirParameters) {
     return std::string(problem) + "preconditioner: {" + keys + "}\n";
   };
   PreconditionerConfig const ic0 = runs_of(text("name: ic0"))[0].preconditioner;
-  EXPECT_EQ(ic0.incomplete.ordering, Solder::Ordering::natural);
+  EXPECT_EQ(ic0.incomplete.ordering, Solder::Ordering::automatic);
   EXPECT_EQ(ic0.incomplete.schedule, Solder::TriangularSchedule::automatic);
   EXPECT_EQ(ic0.incomplete.shift, 1e-3);
   EXPECT_EQ(ic0.label, "ic0");

@@ -377,6 +377,7 @@ TEST(Driver, IncompleteFactorsReportTheirSetUp) {
   for (int i = 1; i < 4; ++i) {
     Json const& setup = runs[i]["preconditioner_setup"];
     EXPECT_EQ(setup["ordering"], (Strings{"natural", "rcm", "multicolour"})[i - 1]);
+    EXPECT_EQ(setup["ordering_taken"], setup["ordering"]);
     EXPECT_EQ(setup["shift"], 1e-3);
     EXPECT_EQ(setup["shift_taken"], 0);
     EXPECT_EQ(setup["nonzeros"], A.nonzeros());
@@ -396,7 +397,11 @@ TEST(Driver, IncompleteFactorsAndTheirSolvesBySweeps) {
   for (Json const& run : runs) {
     EXPECT_EQ(run["reason"], "converged");
     Json const& setup = run["preconditioner_setup"];
-    bool const is_exact = setup["trisolve"] == "exact";
+    bool const is_exact = setup["trisolve"] == "exact", eliminates = setup["sweeps"] == 0;
+    EXPECT_EQ(setup["ordering"], "auto");
+    EXPECT_EQ(setup["ordering_taken"], is_exact && eliminates && !Solder::Driver::on_host("default")
+                                           ? "multicolour"
+                                           : "natural");
     EXPECT_EQ(setup["trisolve_sweeps"], is_exact ? Json(nullptr) : Json(3));
     EXPECT_EQ(setup["schedule"], is_exact ? Json("auto") : Json(nullptr));
     EXPECT_EQ(setup["schedule_taken"].is_null(), !is_exact);

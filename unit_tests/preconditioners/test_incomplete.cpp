@@ -96,6 +96,31 @@ TEST(Ordering, ColoursAreFewAndBandsNarrow) {
   EXPECT_LE(band, 45);  // natural: 31; from a corner, by diagonals: at most 1.5 times as much
 }
 
+/// GPUs need few levels for exact solves with ic0, where more iterations are no harm.
+TEST(Ordering, IsByColoursForIc0OnGpusUnlessSomethingElseIsAskedFor) {
+  auto const taken = [](Factorisation kind, IncompleteOptions const& options, bool on_host) {
+    return ordering_of(kind, options, on_host);
+  };
+  EXPECT_EQ(taken(Factorisation::ic0, {}, false), Ordering::multicolour);
+  EXPECT_EQ(taken(Factorisation::ic0, {}, true), Ordering::natural);
+  for (auto const kind :
+       {Factorisation::ilu0, Factorisation::ick, Factorisation::ict, Factorisation::ilut})
+    EXPECT_EQ(taken(kind, {}, false), Ordering::natural);
+  for (IncompleteOptions const& options : {IncompleteOptions{.sweeps = 3},
+                                           {.trisolve = Solder::Trisolve::jacobi},
+                                           {.schedule = TriangularSchedule::levels}})
+    EXPECT_EQ(taken(Factorisation::ic0, options, false), Ordering::natural);
+  for (auto const ordering : {Ordering::natural, Ordering::rcm, Ordering::amd})
+    EXPECT_EQ(taken(Factorisation::ic0, {.ordering = ordering}, false), ordering);
+
+  Exec const exec;
+  CsrMatrix<double, Exec> const A(exec, Solder::fem_poisson_2d<double>(30));
+  Incomplete const M(exec, A, Factorisation::ic0);
+  bool const on_host = Solder::Impl::is_host_space<Exec>;
+  EXPECT_EQ(M.setup().ordering, on_host ? "natural" : "multicolour");
+  EXPECT_EQ(M.lower().levels <= 4, !on_host);
+}
+
 // ---- In solvers, beside the oracle's own application ----
 
 template <class Solver, class Scalar>
@@ -258,11 +283,14 @@ TEST(IncompleteErrors, AHubIsEliminatedInItsTurn) {
 TEST(IncompleteErrors, AShiftMendsPivotsThatAreNotPositive) {
   auto const host = sparse<double>({{3, -2, 0, 2}, {-2, 3, -2, 0}, {0, -2, 3, -2}, {2, 0, -2, 3}});
   ASSERT_FALSE(PlainFactors(host, {0, 1, 2, 3}).positive);
-  EXPECT_NE(failure_of(host, Factorisation::ic0, {.shift = 0}).find("is not positive"),
+  IncompleteOptions const natural{.ordering = Ordering::natural};
+  IncompleteOptions unshifted = natural;
+  unshifted.shift = 0;
+  EXPECT_NE(failure_of(host, Factorisation::ic0, unshifted).find("is not positive"),
             std::string::npos);
   Exec const exec;
   CsrMatrix<double, Exec> const A(exec, host);
-  Incomplete const M(exec, A, Factorisation::ic0);
+  Incomplete const M(exec, A, Factorisation::ic0, natural);
   EXPECT_EQ(M.failure(), "");
   EXPECT_GT(M.shift(), 0);
   EXPECT_EQ(M.setup().shift, M.shift());

@@ -16,7 +16,6 @@
 #include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
 #include <solder/core/errors.hpp>
-#include <solder/core/first_failure.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
@@ -25,11 +24,8 @@
 #include <solder/preconditioners/detail/preconditioner_base.hpp>
 #include <solder/preconditioners/detail/triangular/factor_sweeps.hpp>
 #include <solder/preconditioners/detail/triangular/factorise.hpp>
-#include <solder/preconditioners/detail/triangular/fill.hpp>
-#include <solder/preconditioners/detail/triangular/pattern.hpp>
-#include <solder/preconditioners/detail/triangular/scheduled.hpp>
+#include <solder/preconditioners/detail/triangular/incomplete_analysis.hpp>
 #include <solder/preconditioners/detail/triangular/solve_sweeps.hpp>
-#include <solder/preconditioners/detail/triangular/threshold_fill.hpp>
 #include <solder/preconditioners/incomplete_options.hpp>
 
 namespace Solder {
@@ -144,6 +140,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     setup.repaired_rows = state_->repaired;
     setup.first_repaired_row = state_->first_repaired;
     setup.shift = state_->shift;
+    setup.ordering = to_string(ordering_of(kind_, options_, Impl::is_host_space<Exec>));
     if (state_->failure.empty())
       setup.schedule = solves_by_sweeps() ? std::string(to_string(Trisolve::jacobi))
                                           : std::string(to_string(lower().schedule)) + ", " +
@@ -257,36 +254,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   }
 
  private:
-  using Space = typename Exec::memory_space;
-  using Indices = Kokkos::View<std::int32_t*, Space>;
-  using Values = Kokkos::View<Scalar*, Space>;
-  using Reals = Kokkos::View<typename ScalarTraits<Scalar>::Real*, Space>;
-  using Offsets = Kokkos::View<std::int64_t*, Space>;
-  static constexpr char unfinished[] =
-      "its factors are unfinished because an exception interrupted the set-up: call refresh again";
-  struct State {
-    std::int32_t rows = 0, levels = 0;              ///< levels of L, for elimination on GPUs
-    std::int64_t nonzeros = 0, given_nonzeros = 0;  ///< of the factors and of A
-    std::int64_t dropped = 0, repaired = 0;
-    std::int32_t first_repaired = -1;  ///< a row of A
-    bool has_values = false;           ///< those of the factors came with their pattern
-    std::vector<std::int32_t> label;   ///< A's rows in the order of elimination; empty: natural
-    // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
-    Offsets given_offsets = Impl::no_view<Offsets>();
-    Indices given_columns = Impl::no_view<Indices>(), by_level = given_columns,
-            tickets = given_columns, counters = given_columns;
-    Kokkos::View<std::int32_t*, Kokkos::HostSpace> counters_on_host =
-        Impl::no_view<Kokkos::View<std::int32_t*, Kokkos::HostSpace>>();
-    Impl::triangular::DevicePattern<Exec> pattern;
-    Values values = Impl::no_view<Values>(), work = values;
-    Reals least = Impl::no_view<Reals>();  ///< of ilut: the size of each row's pivot, at least
-    Impl::triangular::Scheduled<Scalar, Exec> lower, upper;    // for exact solves
-    Impl::triangular::SweptTriangles<Scalar, Exec> triangles;  // for solves by sweeps
-    double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
-    int eliminators = 1;     ///< threads of a host that factorise
-    bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
-    std::string structural, failure = unfinished;
-  };
+  using State = Impl::triangular::IncompleteState<Scalar, Exec>;
 
   bool solves_by_sweeps() const { return options_.trisolve == Trisolve::jacobi; }
 
@@ -308,23 +276,10 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   }
   std::string name() const { return label(); }
   /// \brief Whether pivots that are too small are replaced.
-  bool repairs() const { return kind_ == Factorisation::ilut && options_.sweeps == 0; }
-  bool has_fill() const { return kind_ != Factorisation::ic0 && kind_ != Factorisation::ilu0; }
+  bool repairs() const { return state_->least.extent(0) > 0; }
 
  public:  // nvcc rejects device lambdas in private functions
   /// \cond kernels
-  template <class Offset>
-  SOLDER_MAKES_LAMBDAS static Offsets copy_of(Exec const& exec, std::int32_t rows,
-                                              Offset const* from) {
-    auto const copy =
-        Impl::allocate<std::int64_t>(exec, "Solder::incomplete::given", std::int64_t(rows) + 1);
-    auto* const to = copy.data();
-    Kokkos::parallel_for(
-        "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
-        KOKKOS_LAMBDA(int i) { to[i] = static_cast<std::int64_t>(from[i]); });
-    return copy;
-  }
-
   template <class Offset>
   SOLDER_MAKES_LAMBDAS bool has_pattern_of(Exec const& exec,
                                            CsrMatrix<Scalar, Exec, Offset> const& A) const {
@@ -374,252 +329,15 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     auto const A = is_known ? given : sum_duplicates(exec, given);
     Kokkos::Timer timer;
     if (!is_known && !has_pattern_of(exec, A)) {
-      auto const fresh = analyse(exec, A);
+      auto const fresh =
+          Impl::triangular::IncompleteAnalysis<Scalar, Exec>(exec, kind_, options_).of(A);
       fresh->analysis_seconds = timer.seconds();
       *state_ = std::move(*fresh);
     }
     timer.reset();
-    state_->failure = unfinished;
+    state_->failure = State::unfinished;
     state_->failure = factorise(exec, A.values().data());
     state_->factorise_seconds = timer.seconds();
-  }
-
-  template <class Offset>
-  std::shared_ptr<State> analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) const {
-    namespace tri = Impl::triangular;
-    using Scheduled = tri::Scheduled<Scalar, Exec>;
-    auto const state = std::make_shared<State>();
-    state->rows = A.rows();
-    state->nonzeros = state->given_nonzeros = A.nonzeros();
-    std::int32_t longest_row = A.longest_row();
-    state->given_offsets = copy_of(exec, A.rows(), A.row_offsets().data());
-    state->given_columns =
-        Impl::allocate<std::int32_t>(exec, "Solder::incomplete::given", A.nonzeros());
-    Impl::copy(exec, state->given_columns, A.column_indices());
-    tri::Filled<Scalar> filled;
-    bool const is_natural = options_.ordering == Ordering::natural,
-               is_coloured = options_.ordering == Ordering::multicolour && !has_fill(),
-               eliminates = options_.sweeps == 0, solves = !solves_by_sweeps();
-    if (has_fill()) {
-      filled = fill(A, ordered_on_host(A));
-      auto const& P = filled.pattern;
-      state->nonzeros = static_cast<std::int64_t>(P.columns.size());
-      state->dropped = filled.dropped;
-      state->repaired = filled.repaired;
-      if (filled.repaired > 0) state->first_repaired = P.label[filled.first_repaired];
-      for (std::int32_t i = 0; i < A.rows() && !filled.is_too_large; ++i)
-        longest_row = std::max(longest_row, P.offsets[i + 1] - P.offsets[i]);
-      if (!is_natural) state->label = P.label;
-      if (filled.is_too_large)
-        state->structural = "fill up to level " + std::to_string(options_.level) +
-                            " takes more than " + Impl::number_text(options_.fill_factor) +
-                            " entries per entry of A: take a lower level, or a larger fill_factor";
-      else
-        state->pattern = {exec, P, is_natural};
-    } else {
-      state->pattern = ordered(exec, A, *state, longest_row);
-      if (!is_natural) state->label = tri::on_host(exec, state->pattern.label);
-    }
-    bool const by_one_thread = Scheduled::is_by_one_thread(
-        exec, solves ? options_.schedule : TriangularSchedule::automatic, A.rows(),
-        (state->nonzeros - A.rows()) / 2);
-    std::int32_t const incomplete =
-        filled.is_too_large ? -1 : state->pattern.without_diagonal(exec);
-    bool const must_mirror = is_hermitian(kind_);
-    bool const may_be_unsymmetric = !filled.is_too_large && incomplete < 0 &&
-                                    (must_mirror || options_.sweeps > 0) &&
-                                    kind_ != Factorisation::ict;  // which mirrors its pattern
-    std::int32_t const unsymmetric = may_be_unsymmetric ? state->pattern.unsymmetric(exec) : -1;
-    if (incomplete >= 0)
-      state->structural = "row " + Impl::counted(incomplete) + " has no diagonal entry, which " +
-                          std::string(to_string(kind_)) + " needs as its pivot: take " +
-                          (is_hermitian(kind_) ? "gmres with " : "") + "ilut with match: product";
-    else if (must_mirror && unsymmetric >= 0)
-      state->structural =
-          "row " + Impl::counted(unsymmetric) +
-          " has an entry whose mirror image is missing: " + std::string(to_string(kind_)) +
-          " needs a Hermitian matrix, " + std::string(to_string(for_any())) + " does not";
-    state->symmetric = unsymmetric < 0;
-    if (!state->structural.empty()) {
-      if (solves_by_sweeps())  // solvers still assemble their programs
-        state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, {});
-      return state;
-    }
-
-    Scheduled made[2];
-    bool is_made[] = {!solves, !solves}, has_order = !eliminates || by_one_thread;
-    if constexpr (Impl::is_host_space<Exec>)
-      for (int upper = 0; upper < 2 && by_one_thread && solves; ++upper) {
-        made[upper] = Scheduled::by_one_thread(
-            exec, state->pattern, tri::device_triangle(state->pattern, upper == 0), upper != 0);
-        is_made[upper] = true;
-      }
-    for (int upper = 0; upper < 2 && !Impl::is_host_space<Exec>; ++upper) {
-      tri::DeviceTriangle const T = tri::device_triangle(state->pattern, upper == 0);
-      bool const orders = upper == 0 && eliminates,
-                 looks = solves ? Scheduled::is_by_levels(options_.schedule, T.rows,
-                                                          tri::entries_of(exec, T), longest_row,
-                                                          is_coloured)
-                                : orders && longest_row <= tri::most_row_of_device;
-      if (!looks) continue;
-      auto const found = tri::rows_by_level(
-          exec, T,
-          Scheduled::levels_looked_for(solves ? options_.schedule : TriangularSchedule::automatic,
-                                       T.rows, is_coloured));
-      if (found.levels == 0) continue;
-      if (solves) made[upper] = Scheduled::by_levels(exec, state->pattern, T, upper != 0, found);
-      is_made[upper] = true;
-      if (!orders) continue;
-      state->by_level = found.order;
-      state->levels = found.levels;
-      has_order = true;
-    }
-    if (!(is_made[0] && is_made[1] && has_order)) {
-      auto const mirrored = [](auto const& view) {
-        return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-      };
-      auto const offsets = mirrored(state->pattern.offsets),
-                 diagonal = mirrored(state->pattern.diagonal);
-      auto const columns = mirrored(state->pattern.columns);
-      auto const* const label = state->label.empty() ? nullptr : state->label.data();
-      typename Scheduled::Plan plans[2];
-      tri::Tiles by_level;
-      Impl::FirstFailure failure;
-      // Both triangles at once, if the host has threads.
-      Kokkos::parallel_for(
-          "Solder::incomplete::analyse",
-          Kokkos::RangePolicy<Kokkos::DefaultHostExecutionSpace>(0, 2), [&](int upper) {
-            failure.guard([&] {
-              bool const orders = upper == 0 && !has_order;
-              if (is_made[upper] && !orders) return;
-              auto const T = tri::triangle_of(
-                  {A.rows(), upper == 0, offsets.data(), columns.data(), diagonal.data()}, label);
-              if (!is_made[upper])
-                plans[upper] = Scheduled::planned(exec, T.needs, T.label, T.source, T.diagonal,
-                                                  options_.schedule);
-              if (!orders) return;
-              if (Impl::is_host_space<Exec> && solves) {
-                by_level = tri::by_level_of_tiles(T.needs, plans[0].tiles);
-                return;
-              }
-              std::vector<std::int32_t> level;
-              state->levels = tri::find_levels(T.needs, level);
-              by_level = tri::cut(tri::sorted_by(level, state->levels), 32);
-              by_level.levels = state->levels;
-            });
-          });
-      Kokkos::DefaultHostExecutionSpace().fence("Solder::incomplete: the triangles are analysed");
-      failure.rethrow();
-      for (int upper : {0, 1})
-        if (!is_made[upper]) made[upper] = Scheduled(exec, plans[upper]);
-      if (!has_order) {
-        state->by_level = tri::on_device(exec, by_level.order);
-        if (Impl::is_host_space<Exec>) state->tickets = tri::on_device(exec, by_level.begin);
-        state->eliminators = by_level.count() / std::max(by_level.levels, 1);
-      }
-    }
-    if (solves) {
-      state->lower = std::move(made[0]);
-      state->upper = std::move(made[1]);
-      state->upper.take_from(exec, state->lower);
-    } else {
-      state->triangles = tri::SweptTriangles<Scalar, Exec>::of(exec, state->pattern);
-    }
-    state->values = Impl::allocate<Scalar>(exec, "Solder::incomplete::factors", state->nonzeros);
-    allocate_work(exec, *state, longest_row);
-    state->counters = Impl::allocate_zero_view<Indices>(exec, "Solder::incomplete::counters", 4);
-    if (repairs())
-      state->least = Impl::allocate_view<Reals>(exec, "Solder::incomplete::least", A.rows());
-    state->counters_on_host = Impl::allocate_view<decltype(state->counters_on_host)>(
-        Kokkos::DefaultHostExecutionSpace(), "Solder::incomplete::counters", 4);
-    if (!filled.values.empty() && options_.sweeps == 0) {
-      using OnHost =
-          Kokkos::View<Scalar const*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-      Impl::copy(exec, state->values, OnHost(filled.values.data(), filled.values.size()));
-      exec.fence("Solder::incomplete: the factors are copied");
-      state->has_values = true;
-    }
-    return state;
-  }
-
-  /// \brief A's pattern in the order of elimination. Unless rows are unsorted or very long, it is
-  /// ordered where it is. The order is found on the host, except colours of a symmetric pattern on
-  /// a GPU.
-  template <class Offset>
-  Impl::triangular::DevicePattern<Exec> ordered(Exec const& exec,
-                                                CsrMatrix<Scalar, Exec, Offset> const& A,
-                                                State const& state,
-                                                std::int32_t longest_row) const {
-    namespace tri = Impl::triangular;
-    bool const is_natural = options_.ordering == Ordering::natural,
-               is_coloured = options_.ordering == Ordering::multicolour,
-               gets_order = !Impl::is_host_space<Exec> && longest_row <= tri::most_row_of_device;
-    if (!(is_natural || gets_order) ||
-        !tri::rows_ascend(exec, A.rows(), A.row_offsets().data(), A.column_indices().data()))
-      return {exec, ordered_on_host(A), is_natural};
-    auto const natural = tri::DevicePattern<Exec>::of_sorted(
-        exec, A.rows(), state.given_offsets.data(), state.given_columns);
-    if (is_natural) return natural;
-    if (is_coloured && Impl::has_progress<Exec> && natural.unsymmetric(exec) < 0)
-      return tri::coloured(exec, natural);
-    return natural.in_order(
-        exec, tri::on_device(exec, with_rows_on_host(A, [&](auto const&... rows) {
-                               return tri::ordered(options_.ordering, A.rows(), rows...);
-                             })));
-  }
-  template <class Offset>
-  Impl::triangular::OrderedPattern ordered_on_host(CsrMatrix<Scalar, Exec, Offset> const& A) const {
-    return with_rows_on_host(A, [&](auto const&... rows) {
-      return Impl::triangular::ordered_pattern(
-          Impl::triangular::ordered(options_.ordering, A.rows(), rows...), rows...);
-    });
-  }
-  /// \brief f(A's row offsets, its columns) on the host.
-  template <class Offset, class F>
-  static auto with_rows_on_host(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
-    auto const offsets = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.row_offsets());
-    auto const columns =
-        Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.column_indices());
-    return f(offsets.data(), columns.data());
-  }
-
-  /// \brief Workspace of the elimination, or of sweeps, as large as the factors; see
-  /// IncompleteRows::work. On hosts it is 0 at first, and at most as many threads eliminate as have
-  /// `rows` entries of it each, and as a level has tiles on average: others would wait, and slow
-  /// them down. A single one takes the rows as they come.
-  void allocate_work(Exec const& exec, State& state, std::int32_t longest_row) const {
-    constexpr char const* name = "Solder::incomplete::work";
-    bool const eliminates = options_.sweeps == 0;
-    if (Impl::is_host_space<Exec> && eliminates) {
-      std::int64_t const room = state.nonzeros / std::max(state.rows, 1),
-                         most = std::min<std::int64_t>(room, state.eliminators);
-      state.eliminators =
-          static_cast<int>(std::clamp<std::int64_t>(most, 1, Impl::vector_teams(exec, state.rows)));
-      if (state.eliminators == 1) state.by_level = state.tickets = Impl::no_view<Indices>();
-      state.work = Impl::allocate_zero_view<Values>(exec, name, state.nonzeros);
-    } else {
-      bool const in_lanes = eliminates && longest_row <= Impl::warp;
-      state.work = Impl::allocate<Scalar>(exec, name, in_lanes ? 0 : state.nonzeros);
-    }
-  }
-
-  /// \brief The pattern of the factors, with the values if they come with it. On the host.
-  template <class Offset>
-  Impl::triangular::Filled<Scalar> fill(CsrMatrix<Scalar, Exec, Offset> const& A,
-                                        Impl::triangular::OrderedPattern const& P) const {
-    namespace tri = Impl::triangular;
-    if (kind_ == Factorisation::ick || kind_ == Factorisation::iluk)
-      return tri::filled_by_level<Scalar>(P, options_.level, options_.fill_factor);
-    auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
-    auto const by = kind_ == Factorisation::ict ? &tri::filled_by_symmetric_threshold<Scalar>
-                                                : &tri::filled_by_threshold<Scalar>;
-    return by(P, values.data(), options_.drop_tolerance, options_.fill_factor);
-  }
-  /// \brief The kind with this one's fill that takes any matrix.
-  Factorisation for_any() const {
-    return kind_ == Factorisation::ic0   ? Factorisation::ilu0
-           : kind_ == Factorisation::ick ? Factorisation::iluk
-                                         : Factorisation::ilut;
   }
 
   /// \brief Computes the factors. \return why they cannot be applied; empty if they can
@@ -687,7 +405,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
                                                         is_hermitian(kind_)
                                                             ? Impl::triangular::Pivots::positive
                                                             : Impl::triangular::Pivots::nonzero,
-                                                        repairs() ? state.least.data() : nullptr,
+                                                        state.least.data(),
                                                         state.counters.data() + 2};
     if (options_.sweeps > 0)
       return Impl::triangular::factorise_by_sweeps(exec, rows, state.nonzeros, options_.sweeps,
