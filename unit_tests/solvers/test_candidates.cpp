@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,21 @@ TEST(Candidates, SetUpsOfFactorsAreNotSharedByThreads) {
   for (char const* const alone : {"ic0", "ict", "amg"})
     EXPECT_GE(setup(alone, 4), setup(alone, 1)) << alone;
   EXPECT_LT(setup("fsai", 4), 0.5 * setup("fsai", 1));
+}
+
+/// By colours, which ic0 has on a GPU, it sets up on the device, takes a third more iterations, and
+/// waits for the longest row.
+TEST(Candidates, Ic0OnAGpuIsByColours) {
+  auto const ic0 = [](Analysis const& seen, bool is_host) {
+    return candidates_for(seen, {.is_host = is_host}, {.preconditioner = "ic0"})[0];
+  };
+  Analysis const even = mesh(1000000);
+  EXPECT_LT(ic0(even, false).setup, 0.02 * ic0(even, true).setup);
+  EXPECT_NEAR(ic0(even, false).likely, 1.32 * ic0(even, true).likely, 1);
+  Analysis hub = even;
+  hub.rows.longest = 10000;
+  EXPECT_GT(ic0(hub, false).iteration, 10 * ic0(even, false).iteration);
+  EXPECT_EQ(ic0(hub, true).iteration, ic0(even, true).iteration);
 }
 
 TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
@@ -367,6 +383,23 @@ TEST(Haste, GoesByTheLatterHalfOfTheIterations) {
   };
   EXPECT_FALSE(leaves(28));
   EXPECT_TRUE(leaves(31));  // it has cost three tenths of what the next one promises, for nothing
+}
+
+TEST(Haste, WaitsForTheResidualOfCgToFallBelowTheGuesses) {
+  // Above that of the guess for some iterations, then a digit an iteration.
+  auto const gives_up_at = [](bool is_cg, int from, double next) {
+    Haste haste;
+    haste.begin(10, 1, next, 1e-8, Haste::least_iterations, is_cg);
+    for (int k = 0; k <= from + 8; ++k) {
+      double const residual = k == 0 ? 1 : k < from ? 20 : std::pow(10.0, from - k);
+      if (haste.gives_up(k, residual)) return k;
+    }
+    return -1;
+  };
+  EXPECT_EQ(gives_up_at(false, 60, 100), 20);
+  EXPECT_EQ(gives_up_at(true, 60, 100), -1);
+  EXPECT_EQ(gives_up_at(true, 200, 100), 90);  // it has cost what the next one promises
+  EXPECT_EQ(gives_up_at(true, 200, std::numeric_limits<double>::infinity()), -1);
 }
 
 /// A trial may be done before a set-up would, or in a quarter of it.
