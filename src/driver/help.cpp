@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "errors.hpp"
@@ -100,22 +101,36 @@ bool is_for(Key const& key, Topic const& topic) {
          std::find(values.begin(), values.end(), topic.word) != values.end();
 }
 
-/// The keys of a method or generator, and those that its own words decide over.
+/// The keys of a method or generator, and those that words of these decide over.
+std::set<Key const*> keys_of(Topic const& topic) {
+  std::set<Key const*> all;
+  auto const decided = [&](Key const& key) {
+    return std::any_of(all.begin(), all.end(), [&](Key const* by) {
+      return by->full_name() == key.selector &&
+             std::any_of(by->words.begin(), by->words.end(), [&](std::string_view word) {
+               return std::find(key.for_values.begin(), key.for_values.end(), word) !=
+                      key.for_values.end();
+             });
+    });
+  };
+  for (std::size_t before = 1; before != all.size();) {
+    before = all.size();
+    for (Key const& key : schema())
+      if (is_for(key, topic) || decided(key)) all.insert(&key);
+  }
+  return all;
+}
+
 std::string page_of(Topic const& topic) {
   auto const dot = topic.key.find('.');
   std::string_view const section = topic.key.substr(0, dot);
   std::string text = fitted(concat(topic.word, ": "), topic.text);
   text += concat("\n", section, ": {", topic.key.substr(dot + 1), ": ", topic.word, ", ...}\n");
-  std::vector<std::string> own;  // its keys with words, which may decide over others
-  for (Key const& key : schema())
-    if (key.section == section && is_for(key, topic) && !key.words.empty())
-      own.push_back(key.full_name());
+  std::set<Key const*> const chosen = keys_of(topic);
   std::string keys;
-  for (Key const& key : schema()) {
-    bool const is_indirect = std::find(own.begin(), own.end(), key.selector) != own.end();
-    if ((key.section == section && is_for(key, topic)) || is_indirect)
-      keys += text_of(key, is_indirect);
-  }
+  for (Key const& key : schema())
+    if (key.section == section && chosen.contains(&key))
+      keys += text_of(key, !is_for(key, topic));
   if (keys.empty()) keys = "  no options of its own\n";
   return text + keys;
 }

@@ -290,6 +290,10 @@ TEST(Help, OfAMethodHasItsKeysAndNoOthers) {
   EXPECT_TRUE(contains(gmres, "  reorthogonalisation: ")) << gmres;
   EXPECT_FALSE(contains(gmres, "shadow_dimension")) << gmres;
   EXPECT_TRUE(contains(help_text("solder", "fsai"), "  tau:")) << "under its pattern";
+  EXPECT_TRUE(contains(help_text("solder", "chebyshev"), "  tau:")) << "under inner and pattern";
+  for (std::string const topic : {"cg", "bicgstab"})
+    EXPECT_FALSE(contains(help_text("solder", topic), "  reorthogonalisation:"))
+        << topic << " has a form, but not those of gmres that this is for";
   EXPECT_TRUE(contains(help_text("solder", "solver"), "  tolerance:"));
   EXPECT_TRUE(contains(help_text("solder", "tolerance"), "solver:\n  tolerance:"));
 }
