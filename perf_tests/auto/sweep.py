@@ -86,7 +86,10 @@ class Matrix:
         return (HERMITIAN if is_hermitian else []) + GENERAL
 
     def solve(self, key, limit, repeat):
-        self.process.stdin.write(f"{limit:.4f} {repeat} {parameters(key)}\n")
+        return {"matrix": self.name, "run": key, "limit": limit, **self.measured(parameters(key), limit, repeat)}
+
+    def measured(self, parameters, limit, repeat):
+        self.process.stdin.write(f"{limit:.4f} {repeat} {parameters}\n")
         self.process.stdin.flush()
         begin = time.monotonic()
         answers, _, _ = select.select([self.process.stdout], [], [], limit + repeat + self.patience)
@@ -98,7 +101,7 @@ class Matrix:
             self.process.kill()
             self.process.wait()
             self.start()
-        return {"matrix": self.name, "run": key, "limit": limit, **answer}
+        return answer
 
     def close(self):
         self.process.stdin.close()

@@ -237,11 +237,9 @@ constexpr std::string_view matching_helps =
 constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
 constexpr std::string_view complete_hermitian = "drop_tolerance=1e-10 ordering=amd";
 constexpr std::string_view sturdy_fill =
-    "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate match=product";
-constexpr std::string_view unmatched_fill =
-    "drop_tolerance=1e-4 fill_factor=20 ordering=amd scale=equilibrate";
-constexpr std::string_view nearly_direct =
-    "drop_tolerance=1e-10 ordering=amd scale=equilibrate match=product";
+    "drop_tolerance=1e-4 fill_factor=20 scale=equilibrate match=product";
+constexpr std::string_view unmatched_fill = "drop_tolerance=1e-4 fill_factor=20 scale=equilibrate";
+constexpr std::string_view nearly_direct = "drop_tolerance=1e-10 scale=equilibrate match=product";
 /// All the fill that there is, up to most_entries: 12 bytes each, and a few times that in the
 /// set-up.
 constexpr double complete = 1000, most_entries = 1e8;

@@ -141,20 +141,20 @@ double bytes_of_chebyshev(Case const& of) {
 /// factors of these are counted as twice A's entries, or what fill_factor allows.
 double bytes_of_incomplete(Case const& of) {
   IncompleteOptions const& options = of.run.preconditioner.incomplete;
-  bool const on_cores = on_host(of.run.execution.space),
+  Factorisation kind{};
+  read_word(of.run.preconditioner.name, kind);
+  bool const on_cores = on_host(of.run.execution.space), is_filled = has_fill(kind),
              by_sweeps = options.trisolve == Trisolve::jacobi,
-             has_fill = !of.has("ic0") && !of.has("ilu0"),
-             natural = ordering_of(of.has("ic0") ? Factorisation::ic0 : Factorisation::ilu0, options,
-                                   on_cores) == Ordering::natural,
+             natural = ordering_of(kind, options, on_cores) == Ordering::natural,
              in_turn = is_one_thread(of.run.execution.space) &&
                        (by_sweeps || options.schedule == TriangularSchedule::automatic ||
                         options.schedule == TriangularSchedule::natural),
-             analysed = !natural || has_fill || !(in_turn || (by_sweeps && options.sweeps > 0));
-  double const nonzeros = of.matrix.nonzeros * (has_fill ? std::min(2.0, options.fill_factor) : 1),
+             analysed = !natural || is_filled || !(in_turn || (by_sweeps && options.sweeps > 0));
+  double const nonzeros = of.matrix.nonzeros * (is_filled ? std::min(2.0, options.fill_factor) : 1),
                order = in_turn || options.sweeps > 0 ? 0 : 4,  // of elimination
       exact = (on_cores ? 28 : 40) + order + (natural ? 0 : 4),
                swept = 16 + order + (natural ? 0 : 8);
-  return nonzeros * (3 * of.scalar + (natural && !has_fill ? 3 : 5) * 4 + (analysed ? 24 : 0)) +
+  return nonzeros * (3 * of.scalar + (natural && !is_filled ? 3 : 5) * 4 + (analysed ? 24 : 0)) +
          of.matrix.rows * (by_sweeps ? swept : exact) +
          of.work_vectors(by_sweeps  ? 5
                          : on_cores ? 2

@@ -103,13 +103,14 @@ Json incomplete_json(PreconditionerConfig const& config, SetupReport const& setu
   bool const is_exact = config.incomplete.trisolve == Trisolve::exact;
   Json json = Json::object();
   add_options(json, config, config.incomplete);
-  bool const has_fill = config.name != "ic0" && config.name != "ilu0";
-  if (config.name == "ic0" || config.name == "ick" || config.name == "ict")
+  Factorisation kind{};
+  read_word(config.name, kind);
+  if (is_hermitian(kind))
     json.add("shift_taken", is_made ? Json(setup.shift) : Json(nullptr));
   json.add({{"ordering_taken", text_or_null(setup.ordering)},
             {"schedule_taken", is_made && is_exact ? Json(setup.schedule) : Json(nullptr)},
             {"nonzeros", setup.nonzeros}});
-  if (has_fill)
+  if (has_fill(kind))
     json.add({{"density", setup.density},
               {"dropped", setup.dropped},
               {"repaired_rows", setup.repaired_rows}});

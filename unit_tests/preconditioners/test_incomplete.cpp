@@ -96,16 +96,20 @@ TEST(Ordering, ColoursAreFewAndBandsNarrow) {
   EXPECT_LE(band, 45);  // natural: 31; from a corner, by diagonals: at most 1.5 times as much
 }
 
-/// GPUs need few levels for exact solves with ic0, where more iterations are no harm.
-TEST(Ordering, IsByColoursForIc0OnGpusUnlessSomethingElseIsAskedFor) {
+/// GPUs need few levels for exact solves with ic0, where more iterations are no harm; ilut needs
+/// little fill.
+TEST(Ordering, IsByColoursForIc0OnGpusAndByDegreeForIlut) {
   auto const taken = [](Factorisation kind, IncompleteOptions const& options, bool on_host) {
     return ordering_of(kind, options, on_host);
   };
   EXPECT_EQ(taken(Factorisation::ic0, {}, false), Ordering::multicolour);
   EXPECT_EQ(taken(Factorisation::ic0, {}, true), Ordering::natural);
-  for (auto const kind :
-       {Factorisation::ilu0, Factorisation::ick, Factorisation::ict, Factorisation::ilut})
-    EXPECT_EQ(taken(kind, {}, false), Ordering::natural);
+  for (bool const on_host : {true, false}) {
+    for (auto const kind :
+         {Factorisation::ilu0, Factorisation::ick, Factorisation::iluk, Factorisation::ict})
+      EXPECT_EQ(taken(kind, {}, on_host), Ordering::natural);
+    EXPECT_EQ(taken(Factorisation::ilut, {}, on_host), Ordering::amd);
+  }
   for (IncompleteOptions const& options : {IncompleteOptions{.sweeps = 3},
                                            {.trisolve = Solder::Trisolve::jacobi},
                                            {.schedule = TriangularSchedule::levels}})
