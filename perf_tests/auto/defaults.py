@@ -112,7 +112,7 @@ def judged(out):
         default = taken[case, None, None]
         for option, values in options.items():
             for value in values[1:]:
-                of = taken[case, option, value]
+                of = {matrix: each for matrix, each in taken[case, option, value].items() if matrix in default}
                 both = [math.log(of[m] / default[m]) for m in of if max(of[m], default[m]) < math.inf]
                 gained = sum(of[m] < math.inf == default[m] for m in of)
                 lost = sum(default[m] < math.inf == of[m] for m in of)

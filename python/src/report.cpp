@@ -159,6 +159,8 @@ void add_report(nb::module_& m) {
       .def_ro("level_nonzeros", &SetupReport::level_nonzeros, "list of int : of the same levels")
       .def_ro("interpolation", &SetupReport::interpolation,
               "str : how a multigrid hierarchy's levels are coarsened, or empty")
+      .def_ro("ordering", &SetupReport::ordering,
+              "str : in which incomplete factors were eliminated, or empty")
       .def_ro("schedule", &SetupReport::schedule, "str : of triangular solves, or empty");
 
   nb::class_<Attempt>(m, "Attempt", "A candidate that was tried, where the library chooses.")

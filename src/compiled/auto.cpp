@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <limits>
 #include <optional>
 #include <set>
 #include <solder/core/allocate.hpp>
@@ -373,27 +372,27 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     candidates_ = candidates_of(analysis_, restriction);
     at_ = std::size_t(-1);
   }
-  /// \brief The candidate that would be next, or null.
+  /// \brief The next candidate that may take less time than the chosen one, or null.
   Candidate const* following() const {
     for (std::size_t k = at_ + 1; k < candidates_.size(); ++k)
-      if ((may_be_definite_ || !candidates_[k].needs_definite) && !has_been_tried(candidates_[k]))
+      if ((may_be_definite_ || !candidates_[k].needs_definite) && !has_been_tried(candidates_[k]) &&
+          !is_best_with(candidates_[k]))
         return &candidates_[k];
     return nullptr;
   }
   bool is_cg() const { return chosen_.solver == "cg"; }
-  /// \brief Seconds that the next candidate promises to take. With the same M no other solver takes
-  /// fewer than CG, unless A is not definite, which CG finds out itself.
-  double promise_of(Candidate const& after) const {
-    bool const has_same = preconditioner_of(after) == preconditioner_of(chosen_);
-    return is_cg() && has_same ? std::numeric_limits<double>::infinity() : after.promise();
+  /// \brief Whether no other solver is to be preferred to the chosen one, with its M: CG takes the
+  /// least time, unless A is not definite, which it finds out itself.
+  bool is_best_with(Candidate const& other) const {
+    return is_cg() && preconditioner_of(other) == preconditioner_of(chosen_);
   }
   /// \brief Begins an attempt with what is set up.
   /// \param in_peace it is not given up for the next one
   void begin_attempt(bool in_peace, bool is_one) {
     Candidate const* const after = in_peace ? nullptr : following();
     double const spent = is_kept_ ? 0 : chosen_.setup;
-    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : promise_of(*after),
-                          is_one, chosen_.judged_from, is_cg());
+    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(), is_one,
+                          chosen_.judged_from, is_cg());
     if (after != nullptr && chosen_.is_trial && !is_kept_)
       watch_->put_on_trial(
           chosen_.iteration,
@@ -426,10 +425,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     x_by_.clear();
     double setups = 0;  // in this solve
     std::string const failed = is_kept_ ? same_as(chosen_) : "";
-    bool in_peace = !is_one || !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
+    bool in_peace = !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
     bool revives = false;    // all others have ended
     bool is_helped = false;  // it has begun with what another one has left
-    // With several right-hand sides no candidate is given up, so none is on trial.
+    // With several right-hand sides, which are solved together, none is on trial.
     if (Candidate const trial = chosen_; !is_one && !is_kept_ && trial.is_trial) {
       auto const before_setup = Clock::now();
       if (!next(failed)) set_up(trial);
@@ -455,7 +454,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         break;
       }
       if (is_one && tries_more) keep_best(x, worst);
-      bool const is_hopeless = worst.iterations == 0 && std::isnan(worst.true_relative_residual);
+      bool const is_hopeless = std::all_of(reports.begin(), reports.end(), [](Report const& each) {
+        return each.iterations == 0 && std::isnan(each.true_relative_residual);
+      });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
         given_up_.emplace_back(watch_->iterations_left(), chosen_);
@@ -476,7 +477,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (might_be_definite != may_be_definite_) revives = false;
       bool goes_on = !revives && next(failed);
       // In a list that begins anew, candidates may be given up.
-      if (was_kept || might_be_definite != may_be_definite_) in_peace = !is_one || !tries_more;
+      if (was_kept || might_be_definite != may_be_definite_) in_peace = !tries_more;
       if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
       if (!goes_on) {
@@ -485,7 +486,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       }
       bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
       if (is_one && !helps) restore(x);
-      is_helped |= is_one && helps;
+      is_helped |= !is_one || helps;  // several x are not kept
     }
     if (total.front().reason != Reason::converged && best_residual_) take_best(x, total.front());
     for (std::size_t c = 0; c < total.size(); ++c) {
@@ -541,20 +542,21 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       now.history = std::move(before.history);
     }
   }
-  /// \brief Notes whose x stands there after an attempt.
+  /// \brief Notes whose x stands there after the last attempt.
   void note_makers(std::vector<Report> const& reports) {
-    x_by_.resize(reports.size());
+    x_by_.resize(reports.size(), nobody);
+    last_ = int(attempts_.size()) - 1;
     for (std::size_t c = 0; c < reports.size(); ++c)
-      if (!reports[c].kept_guess) x_by_[c] = chosen_.name();
+      if (!reports[c].kept_guess) x_by_[c] = last_;
   }
   /// \brief Says why a solve has not converged, and whose x it gives back.
-  /// \param x_by the candidate whose x it is; empty: x is the guess
-  void explain_end(Report& report, std::string const& x_by) const {
+  /// \param x_by the number of the attempt whose x it is; nobody: x is the guess
+  void explain_end(Report& report, int x_by) const {
     if (report.reason == Reason::converged) return;
     report.is_singular = analysis_.unmatched_rows > 0;
-    report.kept_guess = x_by.empty();
+    report.kept_guess = x_by == nobody;
     if (auto const guess = report.detail.find(Impl::x_is_the_guess);
-        !x_by.empty() && guess != std::string::npos)  // the last one's guess is another one's x
+        x_by != nobody && guess != std::string::npos)  // the last one's guess is another one's x
       report.detail.erase(guess > 1 ? guess - 2 : 0);
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
@@ -568,8 +570,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
-    if (!x_by.empty() && x_by != chosen_.name())
-      report.detail += "; x is that of " + x_by + ", which has the smallest residual";
+    if (x_by == nobody || x_by == last_) return;
+    Attempt const& attempt = attempts_[std::size_t(x_by)];
+    report.detail += "; x is that of " + attempt.solver + "+" + attempt.preconditioner +
+                     ", which has the smallest residual";
   }
 
   // ---- Copies of x ----
@@ -671,9 +675,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::int32_t reserved_rows_ = -1;          ///< of these; -1: there are none yet
   std::set<std::string> unusable_;           ///< preconditioners that cannot be applied
   std::optional<double> best_residual_;      ///< of the best x
-  /// The candidates that have made x, guess_ and best_, one for each column; empty: it is the
-  /// guess of the solve.
-  std::vector<std::string> x_by_, guess_by_, best_by_;
+  static constexpr int nobody = -1;          ///< has made the guess of the solve
+  int last_ = nobody;                        ///< the number of the last attempt that has run
+  /// The attempts that have made x, guess_ and best_, by number, one for each column.
+  std::vector<int> x_by_, guess_by_, best_by_;
   std::shared_ptr<Made> for_batch_;
   std::string batch_by_;
 };

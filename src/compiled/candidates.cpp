@@ -314,10 +314,12 @@ Parameters parameters_of(std::string_view text) {
 }
 
 /// \param plain iterations of CG with jacobi
-Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule, double plain) {
+/// \param keeps_order see Restriction
+Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule, double plain,
+                       bool keeps_order = false) {
   Rates const rates = rates_of(machine);
   SolverCost const& solver = cost_of(solver_costs, rule.solver);
-  bool const has_colours = !machine.is_host && rule.preconditioner == "ic0";
+  bool const has_colours = !machine.is_host && rule.preconditioner == "ic0" && !keeps_order;
   PreconditionerCost const& M =
       has_colours ? coloured_ic0 : cost_of(preconditioner_costs, rule.preconditioner);
   Likely model = rule.likely;
@@ -538,7 +540,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
           analysis, machine,
           named_rule(analysis, candidate.solver, restriction.preconditioner,
                      "this preconditioner was asked for, and the solver suits the matrix"),
-          plain);
+          plain, restriction.keeps_order);
       with.preconditioner_options = {};  // the user's
       with.needs_definite = candidate.needs_definite;
       of_solvers.push_back(std::move(with));
@@ -571,6 +573,9 @@ Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {
           wanted.automatic.candidates,
           wanted.preconditioner.scaling.match != Match::none || !wanted.preconditioner.is_for_cg(),
           !wanted.automatic.never_converges() && inputs.columns == 1,
+          ordering_of(Factorisation::ic0, wanted.preconditioner.incomplete, false) !=
+              Ordering::multicolour,
+          false,
           0};
 }
 

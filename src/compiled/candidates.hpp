@@ -63,6 +63,7 @@ struct Restriction {
   std::string candidates{};      ///< "cg+amg gmres+ilu0": these in this order; empty: the table's
   bool is_not_for_cg = false;  ///< rows are permuted for the preconditioner, or it is not symmetric
   bool may_try = true;         ///< a candidate may be on trial
+  bool keeps_order = false;    ///< the options of ic0 rule out that it orders by colours
   /// Each rank factorises its own rows: no factors of the whole matrix are nearly complete.
   bool is_over_ranks = false;
   /// Iterations that CG with jacobi needs, judged by its trial, after which it does not come first;

@@ -54,9 +54,7 @@ class Haste {
     next_ = next;
     tolerance_ = tolerance;
     allowed_ = {};
-    rest_ = 0;
-    best_.clear();
-    heard_.clear();
+    begin_again();
   }
   /// \brief Begins a candidate that is on trial.
   /// \param allowed (left, spent): seconds that it may still take if it needs `left` more
@@ -67,6 +65,13 @@ class Haste {
     begin(0, iteration, 1, tolerance, least, is_cg);
     allowed_ = std::move(allowed);
     most_ = most;
+  }
+  /// \brief Forgets what the candidate that was begun has done, except its set-up: it goes on with
+  /// another right-hand side.
+  void begin_again() {
+    rest_ = 0;
+    best_.clear();
+    heard_.clear();
   }
   /// \brief Whether to give it up, with this residual after so many iterations.
   bool gives_up(int iteration, double residual) {
@@ -116,10 +121,10 @@ class Haste {
     int window = iteration / 2;
     double before = best_[std::size_t(iteration - window)], now = best_.back();
     if (is_above_guess(iteration - window)) {
-      auto const middle = heard_.end() - window / 2;
-      before = *std::min_element(middle - window / 2, middle);
+      window = std::max(window / 2, 1);
+      auto const middle = heard_.end() - window;
+      before = *std::min_element(middle - window, middle);
       now = *std::min_element(middle, heard_.end());
-      window /= 2;
     }
     double const won = before - now, to_go = now - std::log(tolerance_);
     if (to_go <= 0) return 0;
@@ -155,15 +160,15 @@ class Watch {
     verdict_ = Verdict::none;
   }
   /// \brief Begins a candidate; see Haste. With several right-hand sides, which may be solved one
-  /// after another, each candidate has all iterations.
-  /// \param next as for Haste; infinite: there is another one, which promises no less time
+  /// after another, each candidate has all iterations for each, and is given up for all of them.
   void begin_attempt(double spent, double iteration, double next, bool is_one,
                      int least = Haste::least_iterations, bool is_cg = false) {
     verdict_ = Verdict::none;
     is_one_ = is_one;
+    heard_ = 0;
     // A candidate that is not the last leaves half of the iterations to the others.
     half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
-    haste_.begin(spent, iteration, is_one ? next : 0, tolerance_, least, is_cg);
+    haste_.begin(spent, iteration, next, tolerance_, least, is_cg);
   }
   /// \brief Puts the candidate that was begun on trial; see Haste.
   void put_on_trial(double iteration, Haste::Allowed allowed, double most, int least, bool is_cg) {
@@ -177,7 +182,9 @@ class Watch {
       if (all.stops) verdict_ = Verdict::user;
     }
     if (verdict_ == Verdict::none && is_late()) verdict_ = Verdict::time;
-    if (verdict_ == Verdict::none && is_one_ &&
+    if (progress.iteration < heard_) haste_.begin_again();
+    heard_ = progress.iteration;
+    if (verdict_ == Verdict::none &&
         haste_.gives_up(progress.iteration, progress.relative_residual))
       verdict_ = Verdict::slow;
     if (verdict_ == Verdict::none && is_one_ && half_ < most_left() && progress.iteration >= half_)
@@ -185,9 +192,7 @@ class Watch {
     if (verdict_ != Verdict::none)
       progress.stop();
     else if (!user_ && seconds_ <= 0)  // a solve in one kernel need not return before
-      progress.pause_until(is_one_
-                               ? std::min(haste_.next_look(progress.iteration), std::max(half_, 1))
-                               : std::numeric_limits<int>::max());
+      progress.pause_until(std::min(haste_.next_look(progress.iteration), std::max(half_, 1)));
   }
   /// \brief Ends it, after so many iterations. All ranks call it together.
   void end_attempt(int iterations) {
@@ -267,6 +272,7 @@ class Watch {
   std::chrono::steady_clock::time_point began_{};
   int iterations_ = 0;  ///< of the candidates before
   int half_ = 0;        ///< most iterations of this one
+  int heard_ = 0;       ///< its iterations with the present right-hand side
   bool is_one_ = true;
   Verdict verdict_ = Verdict::none;
   Haste haste_;

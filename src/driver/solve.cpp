@@ -145,7 +145,8 @@ void solve_on(Exec const& exec, RunConfig const& run, System<T> const& system,
   } catch (Solder::Impl::OutOfTime const& error) {
     refuse(system, Reason::stopped,
            concat("the set-up of ", run.preconditioner.label, " was ended: ", error.what(),
-                  "; allow more time, or take a preconditioner whose set-up is cheaper"),
+                  "; allow more time, or take a preconditioner whose set-up is cheaper; ordering: amd "
+                  "makes factors with fill cheaper"),
            solved);
     for (Report& column : solved.columns)
       column.setup_seconds = timer.seconds();  // with the copy of A

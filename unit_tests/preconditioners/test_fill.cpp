@@ -349,6 +349,32 @@ TYPED_TEST(FillOf, DenormalPivotsAreReplaced) {
 
 using Exec = Kokkos::DefaultExecutionSpace;
 
+/// In an arrow that points to its first row everything fills in, in natural order. In a triangle
+/// nothing does, but in other orders.
+TEST(Fill, IlutIsOrderedByDegreeUnlessAIsTriangular) {
+  Exec const exec;
+  std::int32_t const n = 200;
+  HostCsr<double> arrow;
+  arrow.rows = arrow.columns_count = n;
+  arrow.row_offsets = {0};
+  for (std::int32_t i = 0; i < n; ++i) {
+    for (std::int32_t j = 0; j < n; ++j)
+      if (i == 0 || j == 0 || i == j) {
+        arrow.columns.push_back(j);
+        arrow.values.push_back(i == j ? n : 1);
+      }
+    arrow.row_offsets.push_back(std::int64_t(arrow.columns.size()));
+  }
+  Incomplete const M(exec, CsrMatrix<double, Exec>(exec, arrow), Factorisation::ilut);
+  EXPECT_EQ(M.setup().ordering, "amd");
+  EXPECT_LE(M.setup().nonzeros, arrow.nonzeros());
+
+  auto const lower = Solder::block_lower_triangular<double>(4, 50, 0.1, 1);
+  Incomplete const exact(exec, CsrMatrix<double, Exec>(exec, lower), Factorisation::ilut);
+  EXPECT_EQ(exact.setup().ordering, "natural");
+  EXPECT_LE(exact.setup().nonzeros, lower.nonzeros());
+}
+
 TEST(Fill, EndsWhereItsTimeIsOver) {
   using Solder::Impl::Deadline;
   Exec const exec;

@@ -193,6 +193,57 @@ TEST_F(Auto, GivesATrialUpThatDoesNotPromiseToBeDoneSooner) {
   EXPECT_TRUE(contains(report.attempts[0].ended, "given up")) << report.attempts[0].ended;
 }
 
+/// No other solver takes less time than CG with the same M, so CG is not given up for one, nor does
+/// it leave one half of the iterations.
+TEST_F(Auto, GivesCgUpForAnotherPreconditionerAlone) {
+  if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
+  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
+    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
+  });
+  auto const by = [&](std::string const& candidates, double most) {
+    return solve(make_solver(exec, Matrix(exec, A),
+                             {{"candidates", candidates}, {"max_iterations", most}}),
+                 random_vector<double>(A.rows, 3))
+        .report;
+  };
+  Report const alone = by("cg+jacobi gmres+jacobi", 10000);
+  EXPECT_EQ(alone.reason, Reason::converged) << alone;
+  ASSERT_EQ(alone.attempts.size(), 1u) << alone;
+  Report const scarce = by("cg+jacobi gmres+jacobi", alone.iterations + 10);
+  EXPECT_EQ(scarce.reason, Reason::converged) << scarce;
+  EXPECT_EQ(scarce.iterations, alone.iterations);
+  for (std::string const candidates : {"cg+jacobi cg+ic0", "cg+jacobi gmres+jacobi cg+ic0"}) {
+    Report const report = by(candidates, 10000);
+    EXPECT_TRUE(contains(report.attempts[0].ended, "given up: ")) << report;
+    EXPECT_LT(report.attempts[0].iterations, alone.iterations / 2);
+  }
+}
+
+/// What is slow for one of several right-hand sides is given up for all of them, whether they are
+/// solved at once, as by cg, or one by one, as by gmres.
+TEST_F(Auto, GivesUpForSeveralRightHandSides) {
+  if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
+  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
+    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
+  });
+  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  auto const b = to_device(exec, random_vector<double>(3 * A.rows, 3));
+  for (std::string const first : {"cg", "gmres"}) {
+    SCOPED_TRACE(first);
+    auto const x = to_device(exec, std::vector<double>(3 * A.rows));
+    auto const reports =
+        make_solver(exec, Matrix(exec, A), {{"candidates", first + "+jacobi cg+ic0"}})
+            .solve(Columns(b.data(), A.rows, 3), Columns(x.data(), A.rows, 3));
+    for (Report const& report : reports) {
+      EXPECT_EQ(report.reason, Reason::converged) << report;
+      ASSERT_EQ(report.attempts.size(), 2u) << report;
+      EXPECT_TRUE(contains(report.attempts[0].ended, "given up: ")) << report;
+      EXPECT_LT(report.attempts[0].iterations, 2000);
+    }
+  }
+}
+
 TEST_F(Auto, SaysTheTruthOfASingularMatrix) {
   // Neumann's Laplacian: its null space is constant.
   HostCsr<double> A = tridiagonal(50, -1, 2, -1);

@@ -43,10 +43,11 @@ class Deadline {
   Deadline(Deadline const&) = delete;
   Deadline& operator=(Deadline const&) = delete;
 
+  /// \brief Whether set-ups of this thread have one.
+  static bool is_set() { return now_.ends != Clock::time_point::max(); }
   /// \throws OutOfTime
   static void check() {
-    if (now_.ends != Clock::time_point::max() && Clock::now() >= now_.ends)
-      throw OutOfTime(now_.seconds);
+    if (is_set() && Clock::now() >= now_.ends) throw OutOfTime(now_.seconds);
   }
   /// \brief The same in a loop, at every 64th row.
   static void check(std::int64_t row) {

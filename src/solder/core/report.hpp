@@ -186,7 +186,7 @@ struct SetupReport {
   std::vector<std::int32_t> level_rows;      ///< of a multigrid hierarchy, the finest level first
   std::vector<std::int64_t> level_nonzeros;  ///< of the same levels
   std::string interpolation;  ///< of multigrid: the one that was taken, never auto; empty: none
-  std::string ordering;       ///< of an elimination: the one that was taken, never auto; or empty
+  std::string ordering;       ///< of incomplete factors: the one that was taken; empty: none
   std::string schedule;       ///< of triangular solves, of L and of U, or "jacobi"; empty: none
 };
 
@@ -267,11 +267,13 @@ inline std::string advice(Report const& report) {
     return "check A for rows that lack entries; A is singular, so only some b have a solution";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   std::string const automatic = "the solver auto, which tries several";
-  bool const is_far = !(report.true_relative_residual < 1e-3);
-  bool const may_be_singular =
-      report.reason == Reason::indefinite_matrix ||
-      report.reason == Reason::indefinite_preconditioner || report.reason == Reason::diverged ||
-      (is_far && (report.reason == Reason::breakdown || report.reason == Reason::stagnated));
+  bool const is_far = !(report.true_relative_residual < 1e-3),
+             is_near = report.true_relative_residual < 1e-8;
+  bool const may_be_singular = report.reason == Reason::indefinite_matrix ||
+                               report.reason == Reason::indefinite_preconditioner ||
+                               report.reason == Reason::diverged ||
+                               (report.reason == Reason::breakdown && !is_near) ||
+                               (report.reason == Reason::stagnated && is_far);
   if (!report.attempts.empty() && may_be_singular) {
     auto const all_have = [&](std::string Attempt::*name) {
       return std::all_of(report.attempts.begin(), report.attempts.end(), [&](Attempt const& each) {
@@ -295,7 +297,7 @@ inline std::string advice(Report const& report) {
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
-      if (!is_far) return nearest() + ", or take another method or preconditioner";
+      if (is_near) return nearest() + ", or take another method or preconditioner";
       return "take another method or preconditioner, or " + automatic;
     case Reason::indefinite_matrix:
       return "cg does not suit this A: take gmres, bicgstab or idr, or " + automatic;

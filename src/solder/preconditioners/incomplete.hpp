@@ -140,7 +140,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
     setup.repaired_rows = state_->repaired;
     setup.first_repaired_row = state_->first_repaired;
     setup.shift = state_->shift;
-    setup.ordering = to_string(ordering_of(kind_, options_, Impl::is_host_space<Exec>));
+    setup.ordering = to_string(state_->ordering);
     if (state_->failure.empty())
       setup.schedule = solves_by_sweeps() ? std::string(to_string(Trisolve::jacobi))
                                           : std::string(to_string(lower().schedule)) + ", " +
@@ -367,7 +367,8 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
               : "the pivot of row " + row + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=
-            ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) + ")";
+            ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) +
+            "): take more, or 0, which eliminates";
       return failure;
     }
     if (solves_by_sweeps()) {

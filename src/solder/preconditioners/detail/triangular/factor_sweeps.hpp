@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include <solder/core/deadline.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/preconditioners/detail/triangular/factorise.hpp>
@@ -97,6 +98,8 @@ std::int32_t factorise_by_sweeps(Exec const& exec, IncompleteRows<Scalar> const&
          *other = sweeps % 2 == 0 ? rows.values : rows.work;  // the last sweep writes to `work`
   sweep.run(exec, nullptr, to, lane_bits);
   for (int k = 0; k < sweeps; ++k) {
+    if (Deadline::is_set()) exec.fence("Solder::incomplete: a sweep has ended");
+    Deadline::check();
     sweep.run(exec, to, other, lane_bits);
     std::swap(to, other);
   }

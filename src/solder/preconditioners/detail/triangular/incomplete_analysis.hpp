@@ -53,9 +53,10 @@ struct IncompleteState {
   std::int32_t rows = 0, levels = 0;              ///< levels of L, for elimination on GPUs
   std::int64_t nonzeros = 0, given_nonzeros = 0;  ///< of the factors and of A
   std::int64_t dropped = 0, repaired = 0;
-  std::int32_t first_repaired = -1;  ///< a row of A
-  bool has_values = false;           ///< those of the factors came with their pattern
-  std::vector<std::int32_t> label;   ///< A's rows in the order of elimination; empty: natural
+  std::int32_t first_repaired = -1;       ///< a row of A
+  bool has_values = false;                ///< those of the factors came with their pattern
+  Ordering ordering = Ordering::natural;  ///< the one that was taken
+  std::vector<std::int32_t> label;        ///< A's rows in the order of elimination; empty: natural
   // A's pattern as it was given, to recognise it at a refresh, and in the order of elimination
   Offsets given_offsets = no_view<Offsets>();
   Indices given_columns = no_view<Indices>(), by_level = given_columns, tickets = given_columns,
@@ -104,6 +105,11 @@ class IncompleteAnalysis {
     state_->given_columns =
         allocate<std::int32_t>(exec_, "Solder::incomplete::given", A.nonzeros());
     copy(exec_, state_->given_columns, A.column_indices());
+    bool const keeps_zeros =
+        ordering_ == Ordering::amd && options_.ordering == Ordering::automatic &&
+        with_rows_on_host(A, [&](auto const&... rows) { return is_triangular(A.rows(), rows...); });
+    if (keeps_zeros) ordering_ = Ordering::natural;  // in which nothing fills in
+    state_->ordering = ordering_;
     Filled<Scalar> filled;
     if (has_fill(kind_)) {
       filled = fill(A);
@@ -147,8 +153,8 @@ class IncompleteAnalysis {
       if (*unsymmetric_ < 0) return coloured(exec_, natural);
     }
     return natural.in_order(exec_, on_device(exec_, with_rows_on_host(A, [&](auto const&... rows) {
-                                               return triangular::ordered(ordering_,
-                                                                          A.rows(), rows...);
+                                               return triangular::ordered(ordering_, A.rows(),
+                                                                          rows...);
                                              })));
   }
   template <class Offset>

@@ -60,6 +60,18 @@ inline std::vector<std::int32_t> by_colour(Neighbours const& next) {
   return sorted_by(colour, static_cast<std::int32_t>(taken_by.size()));
 }
 
+/// \brief Whether one of the triangles of a pattern is empty, the diagonal apart.
+template <class Offset>
+bool is_triangular(std::int32_t rows, Offset const* offsets, std::int32_t const* columns) {
+  bool has_lower = false, has_upper = false;
+  for (std::int32_t i = 0; i < rows && !(has_lower && has_upper); ++i)
+    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+      has_lower |= columns[k] < i;
+      has_upper |= columns[k] > i;
+    }
+  return !(has_lower && has_upper);
+}
+
 /// \brief The rows in the order of elimination.
 template <class Offset>
 std::vector<std::int32_t> ordered(Ordering ordering, std::int32_t rows, Offset const* offsets,
