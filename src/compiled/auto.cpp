@@ -381,8 +381,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     return nullptr;
   }
   bool is_cg() const { return chosen_.solver == "cg"; }
-  /// \brief Whether no other solver is to be preferred to the chosen one, with its M: CG takes the
-  /// least time, unless A is not definite, which it finds out itself.
+  /// \brief Whether CG is chosen, and the other candidate has its M. No solver takes less time than
+  /// CG with the same M, unless A is not definite, which CG finds out itself.
   bool is_best_with(Candidate const& other) const {
     return is_cg() && preconditioner_of(other) == preconditioner_of(chosen_);
   }

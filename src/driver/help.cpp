@@ -121,6 +121,7 @@ std::set<Key const*> keys_of(Topic const& topic) {
   return all;
 }
 
+/// What it is, how it is asked for, and its keys.
 std::string page_of(Topic const& topic) {
   auto const dot = topic.key.find('.');
   std::string_view const section = topic.key.substr(0, dot);
