@@ -525,6 +525,13 @@ void report_unused(Sweep const& sweep, Errors& errors) {
       continue;
     }
     rows = deciding(rows, sweep.document);
+    // Rather a key that has its default than one that was given: inner, not name, of chebyshev.
+    std::stable_partition(rows.begin(), rows.end(), [&](Key const* row) {
+      auto const selectors = selectors_of(*row);
+      return !sweep.document.find(row->selector) &&
+             std::any_of(selectors.begin(), selectors.end(),
+                         [&](Key const* each) { return selectable(*each, sweep.document); });
+    });
     for (Key const* row : rows)
       if (row->selector == rows[0]->selector)
         values.insert(values.end(), row->for_values.begin(), row->for_values.end());

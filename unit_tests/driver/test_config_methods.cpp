@@ -89,6 +89,10 @@ TEST(Config, FsaiAndItsParameters) {
   EXPECT_EQ(over_fsai.fsai.max_row_entries, 0);
   EXPECT_EQ(over_fsai.fsai.tau, plain.fsai.tau);
   EXPECT_EQ(over_fsai.label, "chebyshev(degree=2,eigenvalue_fraction=0.1,inner=fsai,k=3)");
+  for (char const* const key : {"tau", "delta"})
+    expect_error(polynomial + ", " + key + ": 0.1}\n",
+                 {std::string("'preconditioner.") + key +
+                  "' does not apply here; it is for preconditioner.inner: fsai"});
   expect_error(polynomial + ", inner: fsai, precision: single}\n",
                {"'preconditioner.precision' does not apply"});
   for (std::string const fraction : {"0", "1"})
