@@ -351,7 +351,7 @@ using Exec = Kokkos::DefaultExecutionSpace;
 
 /// In an arrow that points to its first row everything fills in, in natural order. In a triangle
 /// nothing does, but in other orders.
-TEST(Fill, IlutIsOrderedByDegreeUnlessAIsTriangular) {
+TEST(Fill, IsOrderedByDegreeWhereItWouldBeMuch) {
   Exec const exec;
   std::int32_t const n = 200;
   HostCsr<double> arrow;
@@ -365,9 +365,14 @@ TEST(Fill, IlutIsOrderedByDegreeUnlessAIsTriangular) {
       }
     arrow.row_offsets.push_back(std::int64_t(arrow.columns.size()));
   }
-  Incomplete const M(exec, CsrMatrix<double, Exec>(exec, arrow), Factorisation::ilut);
-  EXPECT_EQ(M.setup().ordering, "amd");
-  EXPECT_LE(M.setup().nonzeros, arrow.nonzeros());
+  for (auto const kind : {Factorisation::ilut, Factorisation::ict, Factorisation::ick}) {
+    Incomplete const M(exec, CsrMatrix<double, Exec>(exec, arrow), kind);
+    EXPECT_EQ(M.setup().ordering, "amd") << to_string(kind);
+    EXPECT_LE(M.setup().nonzeros, arrow.nonzeros());
+    Incomplete const even(exec, CsrMatrix<double, Exec>(exec, Solder::fem_poisson_2d<double>(9)),
+                          kind);
+    EXPECT_EQ(even.setup().ordering, kind == Factorisation::ilut ? "amd" : "natural");
+  }
 
   auto const lower = Solder::block_lower_triangular<double>(4, 50, 0.1, 1);
   Incomplete const exact(exec, CsrMatrix<double, Exec>(exec, lower), Factorisation::ilut);

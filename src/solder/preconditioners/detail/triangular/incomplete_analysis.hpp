@@ -15,6 +15,7 @@
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/options.hpp>
 #include <solder/matrix/csr.hpp>
+#include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/triangular/fill.hpp>
 #include <solder/preconditioners/detail/triangular/pattern.hpp>
 #include <solder/preconditioners/detail/triangular/scheduled.hpp>
@@ -105,10 +106,7 @@ class IncompleteAnalysis {
     state_->given_columns =
         allocate<std::int32_t>(exec_, "Solder::incomplete::given", A.nonzeros());
     copy(exec_, state_->given_columns, A.column_indices());
-    bool const keeps_zeros =
-        ordering_ == Ordering::amd && options_.ordering == Ordering::automatic &&
-        with_rows_on_host(A, [&](auto const&... rows) { return is_triangular(A.rows(), rows...); });
-    if (keeps_zeros) ordering_ = Ordering::natural;  // in which nothing fills in
+    if (options_.ordering == Ordering::automatic && has_fill(kind_)) order_by_fill(A);
     state_->ordering = ordering_;
     Filled<Scalar> filled;
     if (has_fill(kind_)) {
@@ -135,6 +133,18 @@ class IncompleteAnalysis {
   bool is_coloured() const { return ordering_ == Ordering::multicolour; }
 
   // ---- The pattern of the factors ----
+
+  /// \brief The order that `automatic` stands for, with fill. A dense row that is eliminated early
+  /// fills all rows after it. (With iluk, amd loses as many of such matrices as it gains.) A
+  /// triangle in natural order has no fill.
+  template <class Offset>
+  void order_by_fill(CsrMatrix<Scalar, Exec, Offset> const& A) {
+    double const mean = double(A.nonzeros()) / std::max(A.rows(), 1);
+    if (is_hermitian(kind_) && longest_row_ > longest_even_row(mean)) ordering_ = Ordering::amd;
+    if (ordering_ == Ordering::amd &&
+        with_rows_on_host(A, [&](auto const&... rows) { return is_triangular(A.rows(), rows...); }))
+      ordering_ = Ordering::natural;
+  }
 
   /// \brief A's pattern in the order of elimination. Unless rows are unsorted or very long, it is
   /// ordered where it is. The order is found on the host, except colours of a symmetric pattern on
