@@ -353,18 +353,13 @@ using Exec = Kokkos::DefaultExecutionSpace;
 /// nothing does, but in other orders.
 TEST(Fill, IsOrderedByDegreeWhereItWouldBeMuch) {
   Exec const exec;
-  std::int32_t const n = 200;
-  HostCsr<double> arrow;
-  arrow.rows = arrow.columns_count = n;
-  arrow.row_offsets = {0};
-  for (std::int32_t i = 0; i < n; ++i) {
-    for (std::int32_t j = 0; j < n; ++j)
-      if (i == 0 || j == 0 || i == j) {
-        arrow.columns.push_back(j);
-        arrow.values.push_back(i == j ? n : 1);
-      }
-    arrow.row_offsets.push_back(std::int64_t(arrow.columns.size()));
+  constexpr int n = 200;
+  std::vector<std::vector<double>> rows(n, std::vector<double>(n));
+  for (int i = 0; i < n; ++i) {
+    rows[0][i] = rows[i][0] = 1;
+    rows[i][i] = n;
   }
+  HostCsr<double> const arrow = sparse<double>(rows);
   for (auto const kind : {Factorisation::ilut, Factorisation::ict, Factorisation::ick}) {
     Incomplete const M(exec, CsrMatrix<double, Exec>(exec, arrow), kind);
     EXPECT_EQ(M.setup().ordering, "amd") << to_string(kind);
