@@ -16,6 +16,7 @@
 #include <tuple>
 #include <utility>
 
+#include "attempts.hpp"
 #include "candidates.hpp"
 #include "made.hpp"
 #include "systems.hpp"
@@ -239,25 +240,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.back().setup_seconds = seconds();
     return false;
   }
-  static Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
-    return {.solver = candidate.solver,
-            .preconditioner = candidate.preconditioner,
-            .why = candidate.because,
-            .reason = Reason::breakdown,
-            .ended = "its set-up failed: " + failure,
-            .true_relative_residual = std::nan("")};
-  }
-  static Attempt attempt_of(Candidate const& candidate, Report const& report,
-                            std::string const& ended) {
-    return {.solver = candidate.solver,
-            .preconditioner = candidate.preconditioner,
-            .why = candidate.because,
-            .reason = report.reason,
-            .ended = ended,
-            .iterations = report.iterations,
-            .true_relative_residual = report.true_relative_residual,
-            .solve_seconds = report.solve_seconds};
-  }
   std::shared_ptr<Made> made(Candidate const& candidate, MatrixFormat format) const {
     Wanted wanted = wanted_of(wanted_, candidate);
     std::visit([&](auto& options) { options.max_iterations = watch_->most_left(); },
@@ -441,8 +423,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (reports.empty()) return reports;
       Report const worst = worst_of(reports);
       watch_->end_attempt(worst.iterations);
-      note(worst);
-      note_makers(reports);
+      note(worst, reports);
       if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
       if (worst.reason == Reason::converged) {
@@ -497,53 +478,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.clear();
     return total;  // where the last could not be set up, the next solve begins anew
   }
-  /// \brief The report of the first that has not converged, else of the one with the most
-  /// iterations; but with the time and the largest residual of all.
-  static Report worst_of(std::vector<Report> const& reports) {
-    auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
-      return report.reason != Reason::converged;
-    });
-    auto const longest = std::max_element(
-        reports.begin(), reports.end(),
-        [](Report const& a, Report const& b) { return a.iterations < b.iterations; });
-    Report worst = failed != reports.end() ? *failed : *longest;
-    worst.solve_seconds = 0;
-    double& largest = worst.true_relative_residual;
-    for (std::size_t c = 0; c < reports.size(); ++c) {
-      Report const& each = reports[c];
-      // Those that were solved together have the same time, that of all.
-      if (c == 0 || each.solve_seconds != reports[c - 1].solve_seconds)
-        worst.solve_seconds += each.solve_seconds;
-      if (!std::isnan(largest) && !(each.true_relative_residual <= largest))
-        largest = each.true_relative_residual;
-    }
-    return worst;
-  }
-  void note(Report const& report) {
-    attempts_.push_back(attempt_of(chosen_, report, watch_->sentence(report.detail)));
+  /// \brief Notes an attempt, and whose x stands there after it.
+  void note(Report const& worst, std::vector<Report> const& reports) {
+    attempts_.push_back(attempt_of(chosen_, worst, watch_->sentence(worst.detail)));
     attempts_.back().setup_seconds = std::exchange(setup_seconds_, 0);
-  }
-  /// \brief Adds an attempt to those before: what they took is summed up, the rest replaced.
-  static void add(std::vector<Report>& total, std::vector<Report> const& reports) {
-    if (total.empty()) {
-      total = reports;
-      return;
-    }
-    for (std::size_t c = 0; c < reports.size(); ++c) {
-      Report before = std::exchange(total[c], reports[c]);
-      Report& now = total[c];
-      now.iterations += before.iterations;
-      now.guess_relative_residual = before.guess_relative_residual;
-      now.setup_seconds += before.setup_seconds;
-      now.solve_seconds += before.solve_seconds;
-      now.busy_cores = std::max(now.busy_cores, before.busy_cores);
-      if (!now.history.empty())
-        before.history.insert(before.history.end(), now.history.begin() + 1, now.history.end());
-      now.history = std::move(before.history);
-    }
-  }
-  /// \brief Notes whose x stands there after the last attempt.
-  void note_makers(std::vector<Report> const& reports) {
     x_by_.resize(reports.size(), nobody);
     last_ = int(attempts_.size()) - 1;
     for (std::size_t c = 0; c < reports.size(); ++c)

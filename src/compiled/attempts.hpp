@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+/// \file
+/// \brief What auto notes of the candidates that it tries, and how their reports become one.
+
+#include <solder/core/report.hpp>
+#include <string>
+#include <vector>
+
+#include "candidates.hpp"
+
+namespace Solder::Compiled {
+
+/// \brief A candidate whose set-up failed.
+Attempt failed_set_up(Candidate const& candidate, std::string const& failure);
+
+/// \brief A candidate that has run.
+/// \param ended how, in a sentence
+Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended);
+
+/// \brief The report of the first right-hand side that has not converged, else of the one with the
+/// most iterations; but with the time and the largest residual of all.
+Report worst_of(std::vector<Report> const& reports);
+
+/// \brief Adds an attempt to those before: what they took is summed up, the rest replaced.
+/// \param total of each right-hand side; empty before the first attempt
+void add(std::vector<Report>& total, std::vector<Report> const& reports);
+
+}  // namespace Solder::Compiled
