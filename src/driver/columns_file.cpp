@@ -77,8 +77,7 @@ std::vector<T> read_columns(std::string const& path, std::int32_t rows, std::int
     std::string_view const near = nearest(std::filesystem::path(path).filename().string(),
                                           rows_of("problem", "rhs")[0]->words);
     throw InputError(path, 0,
-                     concat("there is no such file",
-                            near.empty() ? "" : concat("; did you mean '", near, "'?")));
+                     concat("there is no such file", suggestion(near)));
   }
   return read_rows<T>(path, [&](MatrixMarketHeader const& header) {
     return why_not_columns(header, rows, columns);

@@ -357,4 +357,8 @@ std::string_view nearest(std::string_view name, std::vector<std::string_view> co
   return Solder::Impl::nearest_name(name, valid);
 }
 
+std::string suggestion(std::string_view name) {
+  return name.empty() ? std::string() : concat("; did you mean '", name, "'?");
+}
+
 }  // namespace Solder::Driver

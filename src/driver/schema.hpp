@@ -56,6 +56,9 @@ std::vector<Key const*> rows_of(std::string_view section, std::string_view name)
 /// three letters, or if it is a prefix of `name` with at least five letters.
 std::string_view nearest(std::string_view name, std::vector<std::string_view> const& valid);
 
+/// \brief "; did you mean 'name'?", or nothing for no name.
+std::string suggestion(std::string_view name);
+
 /// \brief "a, b or c".
 std::string join(std::vector<std::string_view> const& words, std::string_view last = " or ");
 
