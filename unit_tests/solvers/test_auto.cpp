@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // name: auto, as make_solver() makes it; test_candidates.cpp has what it goes by.
-#include "by_name.hpp"
+#include "auto.hpp"
 #include "reals.hpp"
 
 #include <algorithm>
@@ -22,78 +22,6 @@ namespace {
 using namespace SolderTest;
 using Solder::Attempt;
 using Solder::HostCsr;
-
-// ---- make_solver ----
-
-struct Auto : testing::Test {
-  Exec exec;
-
-  static HostCsr<double> tridiagonal(int n, double lower, double diagonal, double upper) {
-    HostCsr<double> A{n, n, {0}, {}, {}};
-    for (int i = 0; i < n; ++i) {
-      auto const add = [&](int j, double value) {
-        if (j < 0 || j >= n || value == 0) return;
-        A.columns.push_back(j);
-        A.values.push_back(value);
-      };
-      add(i - 1, lower);
-      add(i, diagonal);
-      add(i + 1, upper);
-      A.row_offsets.push_back(std::int64_t(A.columns.size()));
-    }
-    return A;
-  }
-  /// Whose factors take seconds.
-  static HostCsr<double> full() {
-    constexpr std::int32_t n = 1400;
-    HostCsr<double> A{n, n, {0}, {}, random_vector<double>(std::size_t(n) * n, 4)};
-    for (std::int32_t i = 0; i < n; ++i) {
-      for (std::int32_t j = 0; j < n; ++j) A.columns.push_back(j);
-      A.row_offsets.push_back(std::int64_t(i + 1) * n);
-    }
-    return A;
-  }
-  struct Solved {
-    Report report;
-    std::vector<double> x;
-  };
-  template <class Solver>
-  Solved solve(Solver const& solver, std::vector<double> const& b, std::vector<double> guess = {}) {
-    guess.resize(b.size());
-    auto const r = to_device(exec, b), x = to_device(exec, guess);
-    Report const report = solver.solve(r, x);
-    return {report, to_host(exec, x)};
-  }
-  /// ||b - A x|| / ||b||, by a loop.
-  static double residual(HostCsr<double> const& A, std::vector<double> const& b,
-                         std::vector<double> const& x) {
-    long double squares = 0, of_b = 0;
-    for (int i = 0; i < A.rows; ++i) {
-      long double r = b[i];
-      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
-        r -= (long double)A.values[k] * x[A.columns[k]];
-      squares += r * r;
-      of_b += (long double)b[i] * b[i];
-    }
-    return double(std::sqrt(squares / of_b));
-  }
-  static constexpr bool is_host = Solder::Impl::is_host_space<Exec>;
-  /// Solves with all defaults; what is claimed must be so.
-  Report expect_solved(HostCsr<double> const& host, Parameters const& parameters = {}) {
-    auto const b = random_vector<double>(host.rows, 3);
-    auto const solver = make_solver(exec, Matrix(exec, host), parameters);
-    auto const [report, x] = solve(solver, b);
-    EXPECT_EQ(report.reason, Reason::converged) << report;
-    EXPECT_LE(residual(host, b, x), 1.001e-8);
-    EXPECT_FALSE(report.attempts.empty());
-    int iterations = 0;
-    for (Attempt const& attempt : report.attempts) iterations += attempt.iterations;
-    EXPECT_EQ(iterations, report.iterations);
-    EXPECT_EQ(report.history.size(), std::size_t(report.iterations) + 1);
-    EXPECT_EQ(report.attempts.back().reason, report.reason);
-    return report;
-  }
-};
 
 TEST_F(Auto, SolvesEveryKindOfMatrix) {
   EXPECT_EQ(expect_solved(Solder::fem_poisson_2d<double>(60)).attempts[0].solver, "cg");
@@ -153,6 +81,13 @@ HostCsr<double> band(int n, Entry const& at_distance) {
   return A;
 }
 
+/// Eigenvalues from 1e-4 to 5.
+HostCsr<double> slow_for_jacobi() {
+  return band(20000, [](int distance) {
+    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
+  });
+}
+
 // Nothing that is seen of A tells that a few iterations do, so they are tried.
 TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
@@ -167,8 +102,6 @@ TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
   EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {}, {.columns = 2}).explain(),
                        "first: cg with ic0"));
   EXPECT_TRUE(contains(make_solver(exec, Matrix(exec, A), {}).explain(), "first: cg with jacobi"));
-  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
-                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   auto const b = to_device(exec, random_vector<double>(2 * A.rows, 3)),
              x = to_device(exec, std::vector<double>(2 * A.rows));
   auto const reports = make_solver(exec, Matrix(exec, A), {})
@@ -182,9 +115,7 @@ TEST_F(Auto, TriesTheCheapestIterationsBeforeAFactorisation) {
 }
 TEST_F(Auto, GivesATrialUpThatDoesNotPromiseToBeDoneSooner) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
-  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
-    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
-  });
+  HostCsr<double> const A = slow_for_jacobi();
   Report const report = expect_solved(A);
   ASSERT_GT(report.attempts.size(), 1u);
   EXPECT_EQ(report.attempts[0].preconditioner, "jacobi");
@@ -197,9 +128,7 @@ TEST_F(Auto, GivesATrialUpThatDoesNotPromiseToBeDoneSooner) {
 /// it leave one half of the iterations.
 TEST_F(Auto, GivesCgUpForAnotherPreconditionerAlone) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
-  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
-    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
-  });
+  HostCsr<double> const A = slow_for_jacobi();
   auto const by = [&](std::string const& candidates, double most) {
     return solve(make_solver(exec, Matrix(exec, A),
                              {{"candidates", candidates}, {"max_iterations", most}}),
@@ -223,11 +152,7 @@ TEST_F(Auto, GivesCgUpForAnotherPreconditionerAlone) {
 /// solved at once, as by cg, or one by one, as by gmres.
 TEST_F(Auto, GivesUpForSeveralRightHandSides) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
-  HostCsr<double> const A = band(20000, [](int distance) {  // eigenvalues from 1e-4 to 5
-    return std::exp(-distance * distance / 9.0) + (distance == 0 ? 1e-4 : 0);
-  });
-  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
-                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  HostCsr<double> const A = slow_for_jacobi();
   auto const b = to_device(exec, random_vector<double>(3 * A.rows, 3));
   for (std::string const first : {"cg", "gmres"}) {
     SCOPED_TRACE(first);
@@ -599,8 +524,6 @@ TEST_F(Auto, KeepsToItsLimits) {
 }
 
 TEST_F(Auto, TakesColumnsAndBatches) {
-  using Columns = Kokkos::View<double**, Kokkos::LayoutRight, Exec::memory_space,
-                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   HostCsr<double> const A = tridiagonal(60, -1, 1.2, -1);
   auto const b = random_vector<double>(180, 3);
   auto const r = to_device(exec, b), x = to_device(exec, std::vector<double>(180));
@@ -652,155 +575,6 @@ TEST_F(Auto, IsDescribedAndKnowsItsMemory) {
   std::string const table = Solder::explain_solver(exec, A, {});
   EXPECT_TRUE(contains(table, "candidates, in this order")) << table;
   EXPECT_TRUE(contains(Solder::explain_solver(exec, A, {{"name", "cg"}}), "cg with none"));
-}
-
-// ---- What advice() says is followed ----
-
-TEST_F(Auto, AdvisesToLeaveMoreToAutoWhereASolverOrAPreconditionerIsNamed) {
-  HostCsr<double> const A = tridiagonal(60, -1, 0.9, -1);  // indefinite
-  auto const b = random_vector<double>(60, 3);
-  for (Parameters const& named :
-       {Parameters{{"name", "cg"}, {"preconditioner", {{"name", "auto"}}}},
-        {{"candidates", "cg+ic0 cg+ict"}}}) {
-    Report const report = solve(make_solver(exec, Matrix(exec, A), named), b).report;
-    ASSERT_NE(report.reason, Reason::converged) << report;
-    EXPECT_TRUE(contains(advice(report), "leave both the solver and the preconditioner to auto"))
-        << report;
-  }
-  EXPECT_EQ(solve(make_solver(exec, Matrix(exec, A), {}), b).report.reason, Reason::converged);
-}
-
-struct Advice : Auto {
-  static Report ended(Reason reason) {
-    Report report;
-    report.reason = reason;
-    report.true_relative_residual = 0.5;
-    return report;
-  }
-  Report by(HostCsr<double> const& A, Parameters const& parameters, std::vector<double> const& b) {
-    auto const [report, x] = solve(make_solver(exec, Matrix(exec, A), parameters), b);
-    if (report.reason == Reason::converged) {
-      EXPECT_LE(residual(A, b, x), 1.001 * 1e-8);
-    }
-    return report;
-  }
-};
-
-TEST_F(Advice, OfTooFewIterations) {
-  HostCsr<double> const A = Solder::fem_poisson_2d<double>(40);
-  auto const b = random_vector<double>(A.rows, 3);
-  Report const report = by(A, {{"name", "cg"}, {"max_iterations", 20}}, b);
-  ASSERT_EQ(report.reason, Reason::max_iterations);
-  ASSERT_TRUE(contains(advice(report),
-                       "more iterations, or take a stronger preconditioner, or the solver auto"));
-  EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 2000}}, b).reason, Reason::converged);
-  EXPECT_EQ(by(A, {{"name", "cg"}, {"max_iterations", 40}, {"preconditioner", "amg"}}, b).reason,
-            Reason::converged);
-  EXPECT_EQ(by(A, {{"name", "auto"}}, b).reason, Reason::converged);
-}
-
-TEST_F(Advice, OfAMatrixThatIsIndefinite) {
-  HostCsr<double> const A = tridiagonal(40, -1, 1.2, -1);
-  auto const b = random_vector<double>(A.rows, 3);
-  Report const report = by(A, {{"name", "cg"}}, b);
-  ASSERT_EQ(report.reason, Reason::indefinite_matrix);
-  ASSERT_TRUE(contains(advice(report), "take gmres, bicgstab or idr, or the solver auto"));
-  for (char const* const name : {"gmres", "bicgstab", "idr"})
-    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "ilu0"}}, b).reason, Reason::converged)
-        << name;
-  EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
-}
-
-TEST_F(Advice, OfAPreconditionerThatIsIndefinite) {
-  HostCsr<double> A = tridiagonal(40, -1, 3, -1);
-  A.values[A.row_offsets[20] + 1] = -3;  // Jacobi's M is then indefinite, and so is A
-  auto const b = random_vector<double>(A.rows, 3);
-  for (char const* const form : {"classical", "pipelined"}) {
-    Report const report = by(A, {{"name", "cg"}, {"form", form}, {"preconditioner", "jacobi"}}, b);
-    ASSERT_EQ(report.reason, Reason::indefinite_preconditioner) << report;
-    ASSERT_TRUE(contains(advice(report), "gmres, bicgstab or idr with this one"));
-  }
-  for (char const* const name : {"gmres", "bicgstab", "idr"})
-    EXPECT_EQ(by(A, {{"name", name}, {"preconditioner", "jacobi"}}, b).reason, Reason::converged)
-        << name;
-}
-
-TEST_F(Advice, OfABreakdown) {
-  HostCsr<double> const A = tridiagonal(40, -1, 0, 1);  // no diagonal to divide by
-  auto const b = random_vector<double>(A.rows, 3);
-  Report const report = by(A, {{"name", "bicgstab"}, {"preconditioner", "jacobi"}}, b);
-  ASSERT_EQ(report.reason, Reason::breakdown) << report;
-  ASSERT_TRUE(contains(advice(report), "another method or preconditioner, or the solver auto"));
-  EXPECT_EQ(by(A, {}, b).reason, Reason::converged);
-}
-
-TEST_F(Advice, OfAToleranceBeyondRounding) {
-  HostCsr<double> A = Solder::fem_poisson_2d<double>(20);
-  auto const b = random_vector<double>(A.rows, 3);
-  auto const check = [&](std::string const& name, double tolerance, Reason reason) {
-    Report const report = by(A, {{"name", name}, {"tolerance", tolerance}}, b);
-    ASSERT_EQ(report.reason, reason) << report;
-    std::string const text = advice(report), above = "a tolerance above ";
-    ASSERT_TRUE(contains(text, above)) << text;
-    double const other = std::stod(text.substr(text.find(above) + above.size()));
-    EXPECT_GT(other, tolerance);
-    EXPECT_LT(other, 1e-10);
-    EXPECT_EQ(by(A, {{"name", name}, {"tolerance", other}}, b).reason, Reason::converged) << name;
-  };
-  check("cg", 1e-18, Reason::stagnated);
-  check("idr", 1e-300,
-        Reason::breakdown);  // what the squares of its residuals come to is no number
-}
-
-/// Another tolerance may lead to other candidates, so twice what was reached is asked for.
-TEST_F(Advice, OfAToleranceBeyondRoundingToAuto) {
-  HostCsr<double> const A = Solder::fem_poisson_2d<double>(20);
-  auto const b = random_vector<double>(A.rows, 3);
-  Report const report = by(A, {{"tolerance", 1e-18}, {"candidates", "cg+jacobi gmres+ilu0"}}, b);
-  ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  std::string const text = advice(report), above = "a tolerance above ";
-  ASSERT_TRUE(contains(text, above)) << text;
-  double const tolerance = std::stod(text.substr(text.find(above) + above.size()));
-  EXPECT_GE(tolerance, 2 * report.true_relative_residual);
-  EXPECT_LT(tolerance, 2.3 * report.true_relative_residual);
-  EXPECT_EQ(by(A, {{"tolerance", tolerance}}, b).reason, Reason::converged);
-}
-
-TEST_F(Advice, OfABThatIsOutOfRange) {
-  HostCsr<double> const A = Solder::fem_poisson_2d<double>(8);
-  for (double const size : {1e-200, 1e200})
-    for (Parameters const& named : {Parameters{{"name", "cg"}}, Parameters{}}) {
-      Report const report = by(A, named, std::vector<double>(A.rows, size));
-      ASSERT_EQ(report.reason, Reason::breakdown) << report;
-      EXPECT_TRUE(contains(report.detail, ": scale b")) << report;
-      EXPECT_EQ(advice(report), "");
-    }
-}
-
-TEST_F(Advice, OfNoNumbers) {
-  HostCsr<double> A = Solder::fem_poisson_2d<double>(8);
-  std::vector<double> b(A.rows, 1.0);
-  b[3] = std::numeric_limits<double>::infinity();
-  Report const report = by(A, {{"name", "cg"}}, b);
-  ASSERT_EQ(report.reason, Reason::not_finite);
-  ASSERT_TRUE(contains(advice(report), "check A, b and the guess for a NaN or an infinity"));
-  b[3] = 1;
-  EXPECT_EQ(by(A, {{"name", "cg"}}, b).reason, Reason::converged);
-}
-
-TEST_F(Advice, OfGmresThatStagnates) {
-  HostCsr<double> A{40, 40, {0}, {}, {}};  // a cyclic shift: nothing happens in 39 steps
-  for (int i = 0; i < 40; ++i) {
-    A.columns.push_back((i + 39) % 40);
-    A.values.push_back(1);
-    A.row_offsets.push_back(i + 1);
-  }
-  std::vector<double> b(40, 0.0);
-  b[0] = 1;
-  Report const report = by(A, {{"name", "gmres"}, {"restart", 10}}, b);
-  ASSERT_EQ(report.reason, Reason::stagnated) << report;
-  ASSERT_TRUE(contains(advice(report), "a longer restart of gmres, or the solver auto"));
-  EXPECT_EQ(by(A, {{"name", "gmres"}, {"restart", 40}}, b).reason, Reason::converged);
 }
 
 }  // namespace
