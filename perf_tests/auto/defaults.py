@@ -24,7 +24,7 @@ import time
 from sweep import DOCS, Matrix, read, read_index, seconds
 
 # What is asked for, on which matrices, and the values of each option. A dot: an option of the preconditioner. The first
-# value is the default. Other options that a value needs stand behind it.
+# value is the default.
 CASES = {
     "cg, jacobi": ("definite", "name=cg .name=jacobi", {"form": ["auto", "classical"]}),
     "cg, fsai": ("definite", "name=cg .name=fsai", {
@@ -139,8 +139,8 @@ def write(arguments):
     rows = []
     for case, option, default, value, solved, gained, lost, time_of, quicker, slower in hosts:
         of_gpu = gpu.get((case, option, default, value))
-        rows.append([case, f"`{option}`", *(f"`{shown(v)}`" for v in (default, value)), solved, gained, lost, rounded(time_of), quicker, slower,
-                     *([of_gpu[4] - of_gpu[6], rounded(of_gpu[7])] if of_gpu else [None] * 2)])
+        rows.append([case, f"`{option}`", *(f"`{shown(v)}`" for v in (default, value)), solved, gained, lost,
+                     rounded(time_of), quicker, slower, *([of_gpu[4] - of_gpu[6], rounded(of_gpu[7])] if of_gpu else [None] * 2)])
     names = ["method", "option", "default", "value", "default solves", "gained", "lost", "time", "quicker", "slower",
              "GPU: both solve", "time"]
     table = {"what": "matrices that a value solves and the default does not, and the reverse; its time to 1e-8 in that of "
