@@ -252,6 +252,7 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
 
 /// The first candidate comes near enough for its x to be gone on from, and the second no nearer.
 TEST_F(Auto, SaysWhoseXALaterCandidateHasGivenBack) {
+  if (!is_host) GTEST_SKIP() << "one kernel of a GPU takes all iterations, none is given up";
   HostCsr<double> A = tridiagonal(40, -1, 2, -1);
   A.values.front() = A.values.back() = 1;  // Neumann's Laplacian
   std::vector<double> b(40, 0.01);         // which is not in its range
