@@ -288,6 +288,10 @@ TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
     EXPECT_GE(all[0].share_of_next, 1) << "all of it may take what the next one promises";
   }
   EXPECT_FALSE(candidates_for(without, Machine{})[0].is_trial);
+  Candidate const of_gpu = candidates_for(mesh(5000), gpu)[0],
+                  of_host = candidates_for(mesh(5000), Machine{})[0];
+  ASSERT_TRUE(of_gpu.is_trial && of_host.is_trial);
+  EXPECT_GT(of_gpu.share_of_next, of_host.share_of_next) << "cg, too, goes on for longer there";
   auto const factor = [](Machine const& machine) {
     return candidates_for(general(100000), machine, {.preconditioner = "ilu0"})[0].setup;
   };

@@ -57,6 +57,22 @@ TEST(GmresKernels, ACycleHasItsKernelsAndNoMore) {
   expect_kernels<GmresOptions, Exec>(kernels_per_iteration);
 }
 
+/// With a strong M most of the first cycle is not needed. On GPUs it is sent in two parts, and no
+/// cycle ahead of the end of the second.
+TEST(GmresKernels, ASolveThatEndsInTheFirstCycleLaunchesLittleInVain) {
+  Bench<Exec> bench;
+  auto const options = gmres(GmresForm::cgs2, 30);
+  int const check = 4, of_step = 5, most_in_first_part = 48;
+  auto const kernels = [&](int iterations, int solves) {
+    auto const events = bench.watch(Identity{}, with(options, Runner::launch, iterations), solves);
+    return static_cast<int>(events->kernels.size());
+  };
+  for (int const solves : {1, 2, 3}) {
+    EXPECT_LE(kernels(2, solves), 2 * check + most_in_first_part) << solves;
+    EXPECT_LE(kernels(20, solves), 2 * check + 30 * of_step) << solves;
+  }
+}
+
 TEST(GmresKernels, NothingElseInASolveAndOneUnderTheTeamRunner) {
   expect_nothing_but_kernels<GmresOptions, Exec>();
 }

@@ -248,6 +248,7 @@ class Engine {
         if (held_.hold(programs)) {
           if (chain_ != nullptr) chain_->forget();
           is_launched_ = false;
+          ends_early_ = true;
           if (is_whole() && !programs.type->whole.is_carried)
             memory_.put(programs.all, programs.type->size);
         }
@@ -350,7 +351,7 @@ class Engine {
   /// the kernel, after the rest of a cycle; fewer where a monitor is to hear of them.
   static std::int32_t room(std::int32_t columns) { return columns == 1 ? 4096 : 1024; }
   std::int32_t room_to_use() const { return columns() == 1 ? 3072 : 1000; }
-  static constexpr std::int32_t room_if_monitored = is_host_space<Exec> ? 1 : 256;
+  static constexpr std::int32_t room_if_monitored = is_host_space<Exec> ? 1 : 64;
 
   class Led final : public Underway {
    public:
@@ -396,8 +397,8 @@ class Engine {
   ///
   /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
   /// status of the one before is awaited; should that status end the iteration, the batch does
-  /// nothing, and its status is awaited too. No batch is sent ahead of the first one's status,
-  /// because many solves with a strong M end in the first.
+  /// nothing, and its status is awaited too. No batch is sent ahead of the first one's status, nor
+  /// of that of a cycle's rest, because many solves with a strong M end there.
   void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
@@ -412,8 +413,8 @@ class Engine {
     } else if (!any_in({Phase::iterate})) {
       return;
     }
-    bool const is_first_batch = sent_ == 2;
-    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_first_batch) {
+    bool const is_first = sent_ == 2 || (whole_cycles_ && controls_[0].step > 0);
+    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_first) {
       submit(0);
       ++sent_;
     }
@@ -516,9 +517,12 @@ class Engine {
   std::int32_t steps_for(double kernels) const {
     if (is_host_space<Exec> || columns() > 1 || (whole_cycles_ && cycle_.is_checked))
       return most_steps_;
-    auto const steps = static_cast<std::int32_t>(kernels_of_batch / std::max(kernels, 1.0));
     std::int32_t const unit = whole_cycles_ ? cycle_.steps : 1;
-    return std::clamp(steps / unit * unit, unit, most_steps_);
+    return std::clamp(few_steps(kernels) / unit * unit, unit, most_steps_);
+  }
+  /// \brief Iterations that make kernels_of_batch.
+  static std::int32_t few_steps(double kernels) {
+    return std::max(1, static_cast<std::int32_t>(kernels_of_batch / std::max(kernels, 1.0)));
   }
   /// \brief Most history entries of a column in a status; a power of two.
   static std::int32_t capacity_of(Plan const& plan, Cycle const& cycle, bool on_device,
@@ -559,7 +563,8 @@ class Engine {
     make_chain();
     if (!chain_->is_recorded()) {
       double const before = timer_.seconds();
-      chain_->record([&](Exec const& recorder) { emit_batch(recorder, 0); });
+      chain_->record(
+          [&](Exec const& recorder) { emit_batch(recorder, 0, steps_, checks_batches()); });
       setup_seconds_ += timer_.seconds() - before;
     }
     chain_->submit();
@@ -600,26 +605,41 @@ class Engine {
     });
   }
 
-  /// \brief Launches the stages of a batch whose first iteration is step `first` of its cycle.
-  /// Where columns end at different times, or cycles do, the residual check is part of it.
-  void emit_batch(Exec const& exec, std::int32_t first) {
-    bool const is_checked =
-        columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_checked;
+  /// \brief Launches the stages of a batch: `count` iterations from step `first` of a cycle on, and
+  /// where a residual check is part of it, that.
+  void emit_batch(Exec const& exec, std::int32_t first, std::int32_t count, bool is_checked) {
     emit(exec, false, [&](auto const& f) {
-      for (int k = first; k < first + steps_; ++k)
+      for (int k = first; k < first + count; ++k)
         programs_.iteration.for_each_stage({cycle_.steps > 0 ? k % cycle_.steps : 0, 0}, f);
       if (is_checked) programs_.residual_check.for_each_stage({}, f);
     });
+  }
+  /// \brief Whether a residual check is part of each batch: where columns end at different times,
+  /// or cycles do.
+  bool checks_batches() const {
+    return columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_checked;
   }
 
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
   ///
   /// The first batch of new programs is launched kernel by kernel, because to record it takes
   /// longer: a graph is for those that follow, in this solve or the next.
+  ///
+  /// Where a batch is a cycle, GPUs begin a solve with as few of its steps as other methods have in
+  /// a batch: with a strong M the others would be launched in vain. These follow if they are
+  /// needed. From then on each batch is a cycle.
   void submit(std::int32_t step) {
-    if constexpr (!is_host_space<Exec>)
+    if constexpr (!is_host_space<Exec>) {
+      bool const is_cycle = whole_cycles_ && cycle_.is_checked && columns() == 1;
+      if (is_cycle && step > 0) {
+        ends_early_ = false;
+        return emit_batch(exec_, step, cycle_.steps - step, true);
+      }
+      if (is_cycle && ends_early_ && few_steps(kernels_) < cycle_.steps)
+        return emit_batch(exec_, 0, few_steps(kernels_), false);
       if (ran_.runner != Runner::launch && std::exchange(is_launched_, true)) return submit_graph();
-    emit_batch(exec_, step);
+    }
+    emit_batch(exec_, step, steps_, checks_batches());
   }
 
   void run_whole(std::int32_t room) {
@@ -660,6 +680,7 @@ class Engine {
   ScratchNeeds needs_;
   std::unique_ptr<std::conditional_t<is_host_space<Exec>, int, KernelChain<Exec>>> chain_;
   bool is_launched_ = false;    ///< a batch of these programs was
+  bool ends_early_ = true;      ///< no solve by them has needed all of a cycle
   HeldPrograms<Exec> held_;     ///< on GPUs: those of the graph, or those in memory_
   AnyPrograms<Exec> programs_;  ///< of this solve
   ProgramMemory<Exec> memory_;
