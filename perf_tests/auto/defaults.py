@@ -31,7 +31,7 @@ CASES = {
         ".tau": [0.05, 0.01, 0.1, 0.2], ".k": [2, 1, 3], ".delta": [0.05, 0, 0.02, 0.1],
         ".energy_limit": [0.03, 0.01, 0.1, 1e9], ".pattern": ["static", "adaptive"], ".precision": ["same", "single"]}),
     "cg, fsai, adaptive": ("definite", "name=cg .name=fsai .pattern=adaptive", {
-        ".steps": [5, 3, 8], ".entries_per_step": [8, 4, 16], ".improvement": [0.01, 0.003, 0.03]}),
+        ".steps": [5, 3, 8], ".entries_per_step": [8, 4, 16], ".improvement": [0.03, 0.003, 0.01]}),
     "cg, chebyshev": ("definite", "name=cg .name=chebyshev", {
         ".inner": ["jacobi", "none", "fsai"], ".degree": [4, 2, 8], ".eigenvalue_fraction": [0.02, 0.005, 0.05],
         ".lanczos_steps": [12, 6, 24]}),

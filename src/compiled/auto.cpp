@@ -422,7 +422,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       std::vector<Report> const reports = run(current());
       if (reports.empty()) return reports;
       Report const worst = worst_of(reports);
-      watch_->end_attempt(worst.iterations);
+      watch_->end_attempt(worst.iterations, is_any_stopped(reports));
       note(worst, reports);
       if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
@@ -477,6 +477,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     attempts_.clear();
     return total;  // where the last could not be set up, the next solve begins anew
+  }
+  static bool is_any_stopped(std::vector<Report> const& reports) {
+    return std::any_of(reports.begin(), reports.end(),
+                       [](Report const& each) { return each.reason == Reason::stopped; });
   }
   /// \brief Notes an attempt, and whose x stands there after it.
   void note(Report const& worst, std::vector<Report> const& reports) {
@@ -575,7 +579,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       Report const worst = worst_of(reports);
       attempts.push_back(attempt_of(candidate, worst, worst.detail));
       add(total, reports);
-      watch_->end_attempt(worst.iterations);
+      watch_->end_attempt(worst.iterations, is_any_stopped(reports));
       if (worst.reason == Reason::converged || wanted_.automatic.never_converges() ||
           watch_->has_ended())
         break;

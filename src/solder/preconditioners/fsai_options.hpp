@@ -25,7 +25,7 @@ struct FsaiOptions {
   bool adaptive = false;
   int steps = 5;              ///< at most, of growth
   int entries_per_step = 8;   ///< that a row grows by
-  double improvement = 1e-2;  ///< growth that reduces the row's Kaporin number by less is the last
+  double improvement = 3e-2;  ///< growth that reduces the row's Kaporin number by less is the last
 
   /// A row of G that has more entries after all this keeps its diagonal entry and the largest
   /// others (of equal ones, those nearest to the diagonal), and is scaled again. 0: no limit.
