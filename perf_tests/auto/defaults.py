@@ -45,12 +45,15 @@ CASES = {
     "cg, amg": ("definite", "name=cg .name=amg", {
         ".interpolation": ["auto", "extended"], ".strength": [0.25, 0.1, 0.5], ".smoother": ["chebyshev", "jacobi", "fsai"],
         ".cycle": ["v", "w"], ".pre": [1, 2], ".max_coarse_size": [128, 32, 512], ".precision": ["same", "single"]}),
-    "bicgstab, ilu0": ("general", "name=bicgstab .name=ilu0", {"form": ["pipelined", "classical"]}),
+    "bicgstab, ilu0": ("general", "name=bicgstab .name=ilu0", {
+        "form": ["pipelined", "classical"], ".ordering": ["auto", "rcm", "multicolour", "amd"]}),
     "gmres, ilu0": ("general", "name=gmres .name=ilu0", {
         "form": ["cgs2", "cgs", "mgs", "pipelined", "flexible"], "restart": [30, 15, 60, 120],
         "reorthogonalisation": ["lost", "halved"], "basis": ["same", "single"],
         ".ordering": ["auto", "rcm", "multicolour", "amd"]}),
-    "idr, ilu0": ("general", "name=idr .name=ilu0", {"shadow_dimension": [4, 1, 2, 8], "smoothing": ["false", "true"]}),
+    "idr, ilu0": ("general", "name=idr .name=ilu0", {
+        "shadow_dimension": [4, 1, 2, 8], "smoothing": ["false", "true"],
+        ".ordering": ["auto", "rcm", "multicolour", "amd"]}),
     "gmres, ilut": ("general", "name=gmres .name=ilut", {
         ".drop_tolerance": [1e-3, 1e-2, 1e-4], ".fill_factor": [10, 5, 20], ".ordering": ["auto", "natural", "rcm"],
         ".scale": ["none", "equilibrate"], ".match": ["none", "product"]}),
