@@ -59,9 +59,12 @@ TEST(Report, IsPrinted) {
   EXPECT_EQ(
       out.str(),
       "stagnated after 7 iterations (pipelined), ||b - A x|| / ||b|| = 0.5, of the guess 1, "
-      "in 0.25 s\n  why it is so\n  what next: take another preconditioner, a longer restart of "
-      "gmres, or the solver auto, which tries several; if A is singular, only some b have a "
-      "solution\n  runner: graph, because it was asked for");
+      "in 0.25 s\n  why it is so\n  what next: take another preconditioner, another form or a "
+      "longer restart of gmres, or the solver auto, which tries several; if A is singular, only "
+      "some b have a solution\n  runner: graph, because it was asked for");
+  report.detail = "A may be singular";  // which need not be said again
+  EXPECT_TRUE(advice(report).ends_with("which tries several")) << advice(report);
+  report.detail = "why it is so";
   report.reason = Reason::converged;
   report.attempts.push_back({.solver = "cg",
                              .preconditioner = "jacobi",

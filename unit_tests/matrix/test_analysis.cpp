@@ -279,8 +279,13 @@ TYPED_TEST(Verdicts, AreInWordsForPeople) {
   std::string const scaled = describe(this->of(2, {1e9, 1, 1, 1}));
   EXPECT_NE(scaled.find("badly scaled"), std::string::npos) << scaled;
   std::string const empty_row = describe(this->of(2, {1, 1, 0, 0}));
-  EXPECT_NE(empty_row.find("structurally singular: 1 row and 0 columns with"), std::string::npos)
+  EXPECT_NE(empty_row.find("structurally singular: 1 row with nothing"), std::string::npos)
       << empty_row;
+  std::string const empty_column = describe(this->of(2, {1, 0, 1, 0}));
+  EXPECT_NE(empty_column.find("structurally singular: 1 column with nothing"), std::string::npos)
+      << empty_column;
+  std::string const both = describe(this->of(2, {1, 0, 0, 0}));
+  EXPECT_NE(both.find("structurally singular: 1 row and 1 column with"), std::string::npos) << both;
 }
 
 TYPED_TEST(Verdicts, OfNothingAndOfNoNumbers) {

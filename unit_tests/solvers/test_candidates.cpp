@@ -97,6 +97,35 @@ TEST(Candidates, FsaiOnAGpuGrowsTheRowsOfSmallMatrices) {
   EXPECT_FALSE(is_grown(5000, true));
 }
 
+TEST(Candidates, Ilu0OnAGpuIsByColoursWhereRowsAreManyAndPivotsSafe) {
+  auto const is_by_colours = [](Analysis const& seen, bool is_host, std::string const& solver) {
+    for (Candidate const& each : candidates_for(seen, {.is_host = is_host}))
+      if (each.name() == solver + "+ilu0")
+        return each.preconditioner_options.find("ordering") != nullptr;
+    return false;
+  };
+  auto const mixed = [](std::int32_t n) {
+    Analysis seen = general(n);
+    seen.symmetry.hermitian.difference = 0.2;
+    return seen;
+  };
+  EXPECT_TRUE(is_by_colours(mixed(5000), false, "idr"));
+  EXPECT_TRUE(is_by_colours(mixed(5000), false, "bicgstab"));
+  EXPECT_FALSE(is_by_colours(mixed(5000), false, "gmres"));
+  EXPECT_FALSE(is_by_colours(mixed(1000), false, "idr"));
+  EXPECT_FALSE(is_by_colours(mixed(5000), true, "idr"));
+  EXPECT_FALSE(is_by_colours(general(5000), false, "idr")) << "convection prevails";
+  Analysis with_zero = mixed(5000);
+  with_zero.diagonal.zeros = 1;
+  EXPECT_FALSE(is_by_colours(with_zero, false, "idr"));
+  // What the user names has the user's options, and costs what these do.
+  auto const named = candidates_for(mixed(5000), {.is_host = false}, {.preconditioner = "ilu0"});
+  EXPECT_EQ(named[0].preconditioner_options.find("ordering"), nullptr);
+  EXPECT_GT(
+      named[0].iteration,
+      candidates_for(general(5000), {.is_host = false}, {.candidates = "idr+ilu0"})[0].iteration);
+}
+
 TEST(Candidates, OfADefiniteMatrixBeginWithCg) {
   for (bool const is_host : {true, false})
     for (std::int32_t const n : {1, 10, 1000, 100000, 10000000}) {
