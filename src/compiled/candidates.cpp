@@ -327,16 +327,16 @@ Parameters parameters_of(std::string_view text) {
 /// gmres where its own merits do not matter.
 bool takes_others(std::string_view solver) { return solver == "bicgstab" || solver == "idr"; }
 
-/// Whether rows of fsai are grown one by one: on GPUs that takes 0.8 of the time on 18 of 19 real
-/// matrices of up to 10,000 rows, and more on larger meshes.
+/// Whether rows of fsai are grown one by one: on an H200 that takes less time on 18 of 19 real
+/// matrices of up to 10,000 rows, 0.8 of it in the geometric mean, and more on larger meshes.
 bool takes_grown_fsai(Analysis const& of, Machine const& machine, Rule const& rule) {
   return !machine.is_host && rule.preconditioner == "fsai" && is_small(of);
 }
 
 /// Whether ilu0 is ordered by colours: with it IDR and BiCGStab take 0.48 and 0.44 of the time to
-/// 1e-8 on 26 real matrices of 1,300 rows or more on an H200, and longer on smaller ones. GMRES(30)
-/// may restart too early for the iterations that are more, and a pivot beside a zero on the
-/// diagonal may fail that does not in natural order.
+/// 1e-8 on 26 and 25 real matrices of 1,300 rows or more on an H200, and longer on smaller ones.
+/// They take more iterations, too many for the restarts of GMRES(30) on some matrices. A pivot
+/// beside a zero on the diagonal may fail that does not in natural order.
 bool takes_coloured_ilu0(Analysis const& of, Machine const& machine, Rule const& rule) {
   return !machine.is_host && rule.preconditioner == "ilu0" && takes_others(rule.solver) &&
          has_diagonal(of) && of.rows.rows >= 1300 && !is_convective_flow(of);
@@ -487,8 +487,8 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
 
 /// Tries CG with jacobi first: its iterations tell how many it would take, and so what others
 /// would. Where it promises most, and all of it takes no longer than a set-up, there is no trial.
-/// It goes on where the rest takes half of what the best of the others does then; on a GPU as long
-/// as that, by simulations with the histories of 56 matrices.
+/// It goes on as long as the rest promises to take at most half of the time of the best of the
+/// others, on a GPU all of it (by simulations with the histories of 56 matrices).
 void put_cg_first(std::vector<Candidate>& candidates, Machine const& machine, std::int32_t rows) {
   auto const plain =
       std::find_if(candidates.begin(), candidates.end(), [](Candidate const& candidate) {

@@ -44,7 +44,8 @@ struct Candidate {
   /// It has no set-up to speak of, and goes on only as long as it promises to end before others
   /// would; for single right-hand sides.
   bool is_trial = false;
-  /// The share of what the next one promises that a trial may take: all of it, or of CG the rest.
+  /// The share of the next one's promised seconds that a trial may take, in all; of cg, that the
+  /// rest of the trial may take.
   double share_of_next = 0;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 

@@ -55,10 +55,7 @@ std::string failure_of(RunResult const& result) {
 /// That FSAI or an incomplete factorisation was repaired. The solve may still converge.
 std::string repairs_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  bool const has_failed =
-      result.report.reason == Reason::breakdown && result.report.iterations == 0;
-  if (setup.repaired_rows == 0 || has_failed || result.config->preconditioner.name == "auto")
-    return {};
+  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return {};
   bool const may_match = result.config->preconditioner.name == "ilut" &&
                          result.config->preconditioner.scaling.match == Match::none;
   if (is_incomplete(result.config->preconditioner))

@@ -102,6 +102,7 @@ TEST(Candidates, Ilu0OnAGpuIsByColoursWhereRowsAreManyAndPivotsSafe) {
     for (Candidate const& each : candidates_for(seen, {.is_host = is_host}))
       if (each.name() == solver + "+ilu0")
         return each.preconditioner_options.find("ordering") != nullptr;
+    ADD_FAILURE() << "no " << solver << " with ilu0";
     return false;
   };
   auto const mixed = [](std::int32_t n) {
@@ -119,11 +120,13 @@ TEST(Candidates, Ilu0OnAGpuIsByColoursWhereRowsAreManyAndPivotsSafe) {
   with_zero.diagonal.zeros = 1;
   EXPECT_FALSE(is_by_colours(with_zero, false, "idr"));
   // What the user names has the user's options, and costs what these do.
-  auto const named = candidates_for(mixed(5000), {.is_host = false}, {.preconditioner = "ilu0"});
-  EXPECT_EQ(named[0].preconditioner_options.find("ordering"), nullptr);
-  EXPECT_GT(
-      named[0].iteration,
-      candidates_for(general(5000), {.is_host = false}, {.candidates = "idr+ilu0"})[0].iteration);
+  Machine const gpu{.is_host = false};
+  Candidate const named =
+      candidates_for(mixed(5000), gpu, {.solver = "idr", .preconditioner = "ilu0"})[0];
+  Candidate const listed = candidates_for(mixed(5000), gpu, {.candidates = "idr+ilu0"})[0];
+  EXPECT_EQ(named.preconditioner_options.find("ordering"), nullptr);
+  EXPECT_NE(listed.preconditioner_options.find("ordering"), nullptr);
+  EXPECT_GT(named.iteration, listed.iteration);
 }
 
 TEST(Candidates, OfADefiniteMatrixBeginWithCg) {

@@ -3,6 +3,8 @@
 // tested for CG.
 #include "gmres_kernels.hpp"
 
+#include <cmath>
+
 namespace {
 
 using namespace SolderTest;
@@ -70,6 +72,25 @@ TEST(GmresKernels, ASolveThatEndsInTheFirstCycleLaunchesLittleInVain) {
   for (int const solves : {1, 2, 3}) {
     EXPECT_LE(kernels(2, solves), 2 * check + most_in_first_part) << solves;
     EXPECT_LE(kernels(20, solves), 2 * check + 30 * of_step) << solves;
+  }
+}
+
+/// A GPU's first solve sends its first cycle in two parts, and the following ones do not: the bits
+/// are the same, also where the cycle begins anew after some steps because A is badly scaled.
+TEST(GmresKernels, ACycleInPartsHasTheBitsOfAWholeOne) {
+  Exec const exec;
+  for (double const scale : {1.0, 0x1p-400, 0x1p400}) {
+    auto host = Solder::fem_poisson_2d<double>(12);
+    for (double& value : host.values) value *= scale;
+    CsrMatrix<double, Exec> const A(exec, host);
+    for (auto const form : {GmresForm::cgs2, GmresForm::cgs, GmresForm::mgs, GmresForm::pipelined})
+      for (Runner const runner : {Runner::launch, Runner::graph}) {
+        auto options = gmres(form, 30);
+        options.runner = runner;
+        options.tolerance = 1e-9;
+        SCOPED_TRACE(name_of(options) + ", scaled by " + std::to_string(std::log2(scale)));
+        expect_solves_anew(exec, host, A, Identity{}, options);
+      }
   }
 }
 

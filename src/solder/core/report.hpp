@@ -285,9 +285,11 @@ inline std::string advice(Report const& report) {
     if (all_have(&Attempt::solver) || all_have(&Attempt::preconditioner))
       return "leave both the solver and the preconditioner to auto, which then tries others" +
              if_singular;
-    return "A may be singular and b not in its range; otherwise scale its rows and columns";
+    return if_singular.empty()
+               ? "if A is not singular, scale its rows and columns"
+               : "A may be singular and b not in its range; otherwise scale its rows and columns";
   }
-  // \param times other solves may end so much farther from the solution
+  // \param times factor by which another solve may end farther from the solution
   auto const nearest = [&](double times = 1) {
     std::string const ask = "ask for a tolerance above ";
     if (report.attempts.empty())

@@ -238,6 +238,7 @@ class Engine {
     programs_ = programs;
     kernels_ = kernels_per_iteration();
     steps_ = steps_for(kernels_);
+    if (has_checked_cycles()) first_part_ = steps_of_first_part();
     if constexpr (!is_host_space<Exec>) {
       chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
       find_needs();
@@ -397,8 +398,9 @@ class Engine {
   ///
   /// With nothing in flight the phases say what that is. On GPUs a batch is sent ahead while the
   /// status of the one before is awaited; should that status end the iteration, the batch does
-  /// nothing, and its status is awaited too. No batch is sent ahead of the first one's status, nor
-  /// of that of a cycle's rest, because many solves with a strong M end there.
+  /// nothing, and its status is awaited too. No batch is sent ahead of the first one's status,
+  /// because many solves with a strong M end there; nor before or after a part of a cycle, because
+  /// only the status tells what follows it.
   void send(bool is_monitored) {
     if (received_ == sent_) {
       if (is_whole())
@@ -413,8 +415,9 @@ class Engine {
     } else if (!any_in({Phase::iterate})) {
       return;
     }
-    bool const is_first = sent_ == 2 || (whole_cycles_ && controls_[0].step > 0);
-    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_first) {
+    bool const is_waited_for =
+        sent_ == 2 || (has_checked_cycles() && (controls_[0].step > 0 || begins_in_parts()));
+    if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_waited_for) {
       submit(0);
       ++sent_;
     }
@@ -515,14 +518,26 @@ class Engine {
   /// because those after the last iteration are launched in vain. With several columns always the
   /// most, because some are checked while others iterate.
   std::int32_t steps_for(double kernels) const {
-    if (is_host_space<Exec> || columns() > 1 || (whole_cycles_ && cycle_.is_checked))
-      return most_steps_;
+    if (is_host_space<Exec> || columns() > 1 || has_checked_cycles()) return most_steps_;
+    auto const steps = static_cast<std::int32_t>(kernels_of_batch / std::max(kernels, 1.0));
     std::int32_t const unit = whole_cycles_ ? cycle_.steps : 1;
-    return std::clamp(few_steps(kernels) / unit * unit, unit, most_steps_);
+    return std::clamp(steps / unit * unit, unit, most_steps_);
   }
-  /// \brief Iterations that make kernels_of_batch.
-  static std::int32_t few_steps(double kernels) {
-    return std::max(1, static_cast<std::int32_t>(kernels_of_batch / std::max(kernels, 1.0)));
+  /// \brief Whether a batch of one column is a cycle and its residual check.
+  bool has_checked_cycles() const { return whole_cycles_ && cycle_.is_checked && columns() == 1; }
+  /// \brief Whether the next cycle is sent in parts; see submit().
+  bool begins_in_parts() const { return ends_early_ && first_part_ < cycle_.steps; }
+  /// \brief The first steps of a cycle, of kernels_of_batch kernels at most if it is more than one
+  /// step.
+  std::int32_t steps_of_first_part() const {
+    int kernels = 0;
+    auto const count = [&](auto const& step, At const&) { kernels += step.work == nullptr; };
+    std::int32_t steps = 0;
+    for (; steps < cycle_.steps; ++steps) {
+      programs_.iteration.for_each_stage({steps, 0}, count);
+      if (kernels > kernels_of_batch) break;
+    }
+    return std::max(steps, 1);
   }
   /// \brief Most history entries of a column in a status; a power of two.
   static std::int32_t capacity_of(Plan const& plan, Cycle const& cycle, bool on_device,
@@ -617,7 +632,7 @@ class Engine {
   /// \brief Whether a residual check is part of each batch: where columns end at different times,
   /// or cycles do.
   bool checks_batches() const {
-    return columns() > 1 ? !is_host_space<Exec> : whole_cycles_ && cycle_.is_checked;
+    return columns() > 1 ? !is_host_space<Exec> : has_checked_cycles();
   }
 
   /// \brief Launches a batch; with nothing in flight `step` is where the cycle stands, else 0.
@@ -630,13 +645,13 @@ class Engine {
   /// needed. From then on each batch is a cycle.
   void submit(std::int32_t step) {
     if constexpr (!is_host_space<Exec>) {
-      bool const is_cycle = whole_cycles_ && cycle_.is_checked && columns() == 1;
-      if (is_cycle && step > 0) {
+      if (has_checked_cycles() && step > 0) {
+        is_launched_ = true;
         ends_early_ = false;
         return emit_batch(exec_, step, cycle_.steps - step, true);
       }
-      if (is_cycle && ends_early_ && few_steps(kernels_) < cycle_.steps)
-        return emit_batch(exec_, 0, few_steps(kernels_), false);
+      if (has_checked_cycles() && begins_in_parts())
+        return emit_batch(exec_, 0, first_part_, false);
       if (ran_.runner != Runner::launch && std::exchange(is_launched_, true)) return submit_graph();
     }
     emit_batch(exec_, step, steps_, checks_batches());
@@ -679,10 +694,11 @@ class Engine {
   Kokkos::View<Gate*, typename Exec::memory_space> gate_;
   ScratchNeeds needs_;
   std::unique_ptr<std::conditional_t<is_host_space<Exec>, int, KernelChain<Exec>>> chain_;
-  bool is_launched_ = false;    ///< a batch of these programs was
-  bool ends_early_ = true;      ///< no solve by them has needed all of a cycle
-  HeldPrograms<Exec> held_;     ///< on GPUs: those of the graph, or those in memory_
-  AnyPrograms<Exec> programs_;  ///< of this solve
+  bool is_launched_ = false;     ///< a batch of these programs was
+  bool ends_early_ = true;       ///< no solve by them has gone on after the first part of a cycle
+  std::int32_t first_part_ = 0;  ///< its steps
+  HeldPrograms<Exec> held_;      ///< on GPUs: those of the graph, or those in memory_
+  AnyPrograms<Exec> programs_;   ///< of this solve
   ProgramMemory<Exec> memory_;
   OnChipPlan chip_;
 
