@@ -238,10 +238,10 @@ class Engine {
     programs_ = programs;
     kernels_ = kernels_per_iteration();
     steps_ = steps_for(kernels_);
-    if (has_checked_cycles()) first_part_ = steps_of_first_part();
     if constexpr (!is_host_space<Exec>) {
       chip_ = {owned, rows, Blocks::of(std::max(plan_.teams, 2))};
       find_needs();
+      if (has_checked_cycles()) first_part_ = steps_of_first_part();
       if (programs.type != nullptr) {
         if (is_whole() && !programs.type->whole.kernels.has(ran_.runner))
           throw std::logic_error(label_ +
