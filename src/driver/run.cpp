@@ -55,7 +55,9 @@ std::string failure_of(RunResult const& result) {
 /// That FSAI or an incomplete factorisation was repaired. The solve may still converge.
 std::string repairs_of(RunResult const& result) {
   SetupReport const& setup = result.report.preconditioner;
-  if (setup.repaired_rows == 0 || result.config->preconditioner.name == "auto") return {};
+  bool const is_singular = result.report.detail.find("structurally singular") != std::string::npos;
+  if (setup.repaired_rows == 0 || is_singular || result.config->preconditioner.name == "auto")
+    return {};
   bool const may_match = result.config->preconditioner.name == "ilut" &&
                          result.config->preconditioner.scaling.match == Match::none;
   if (is_incomplete(result.config->preconditioner))
@@ -64,7 +66,7 @@ std::string repairs_of(RunResult const& result) {
         result.config->preconditioner.name, ", the first of them that of row ",
         std::to_string(setup.first_repaired_row + 1),
         " (counted from 1), were smaller than the entries that are dropped, and were replaced",
-        may_match ? "; match: product brings large entries to the diagonal" : "");
+        may_match ? "; match: product may bring larger entries to the diagonal" : "");
   return concat(std::to_string(setup.repaired_rows), " of ", std::to_string(result.rows),
                 " rows of fsai, the first of them row ",
                 std::to_string(setup.first_repaired_row + 1),

@@ -210,10 +210,12 @@ TEST_F(Auto, SaysThatAMatrixIsSingularWhateverItsValuesAre) {
   auto const [report, x] = solve(solver, b);
   EXPECT_NE(report.reason, Reason::converged);
   EXPECT_TRUE(contains(report.detail, "A is structurally singular: ")) << report.detail;
-  EXPECT_TRUE(
-      contains(solver.explain(), "structurally singular: 1 row cannot be matched with a column"))
+  EXPECT_TRUE(contains(solver.explain(),
+                       "structurally singular: row 2 (counted from 1) cannot be "
+                       "matched with a column of its own"))
       << solver.explain();
-  EXPECT_TRUE(contains(advice(report), "check A for rows that lack entries")) << advice(report);
+  EXPECT_TRUE(contains(advice(report), "check A for rows or columns that lack entries"))
+      << advice(report);
   std::set<std::string> tried;
   for (Attempt const& attempt : report.attempts)
     tried.insert(attempt.solver + "+" + attempt.preconditioner);

@@ -328,6 +328,7 @@ inline std::string describe(Control const& control) {
   bool const is_out_of_range = size > 1e290 || (size > 0 && size < 1e-290),
              is_b_extreme =
                  control.b_squared > 0 && (control.b_squared < 1e-100 || control.b_squared > 1e100);
+  bool const is_far = !(control.relative(control.true_squared) < 1e-3);
   std::string const scalar = [&] {
     switch (control.cause) {
       case Cause::p_Ap:
@@ -393,22 +394,21 @@ inline std::string describe(Control const& control) {
              " is more than 1e12 times ||b|| and 1e12 times the residual at the start: A may be "
              "singular and b not in its range, or the rows of A may be badly scaled";
     case Reason::stagnated:
-      return control.cause == Cause::cycle
-                 ? "a cycle that starts from the true residual does not reduce it, so further "
-                   "cycles would not either"
-             : control.cause == Cause::undone
-                 ? "the last cycle ended with a larger residual than it began with, and has been "
-                   "undone: rounding outweighs its progress; A may be singular and b not in its "
-                   "range"
-             : control.cause == Cause::faded
-                 ? "the recurrence for M r is dominated by rounding, and a restart from the true "
-                   "residual no longer reduces it: try another preconditioner, or the classical "
-                   "form"
-             : control.relative(control.true_squared) < 1e-3
-                 ? "restarting from the true residual no longer reduces it: the "
-                   "attainable accuracy is reached"
-                 : "restarting from the true residual no longer reduces it, far from a solution: A "
-                   "may be singular and b not in its range";
+      if (control.cause == Cause::cycle)
+        return "a cycle that starts from the true residual does not reduce it, so further cycles "
+               "would not either";
+      if (control.cause == Cause::undone)
+        return std::string("the last cycle ended with a larger residual than it began with, and ") +
+               "has been undone: rounding outweighs its progress" +
+               (is_far ? "; A may be singular and b not in its range" : "");
+      if (control.cause == Cause::faded)
+        return "the recurrence for M r is dominated by rounding, and a restart from the true "
+               "residual no longer reduces it: try another preconditioner, or the classical form";
+      if (is_far)
+        return "restarting from the true residual no longer reduces it, far from a solution: A may "
+               "be singular and b not in its range";
+      return "restarting from the true residual no longer reduces it: the attainable accuracy of "
+             "this method with this preconditioner is reached";
     default:
       return {};
   }

@@ -263,7 +263,7 @@ struct Report {
 /// \brief What to try next after a solve that has not converged, in a sentence without a full stop;
 /// empty where there is nothing to say.
 inline std::string advice(Report const& report) {
-  if (report.is_singular) return "check A for rows that lack entries";
+  if (report.is_singular) return "check A for rows or columns that lack entries";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   std::string const automatic = "the solver auto, which tries several";
   std::string const if_singular = report.detail.find("singular") == std::string::npos
@@ -285,21 +285,21 @@ inline std::string advice(Report const& report) {
     if (all_have(&Attempt::solver) || all_have(&Attempt::preconditioner))
       return "leave both the solver and the preconditioner to auto, which then tries others" +
              if_singular;
-    return if_singular.empty()
-               ? "if A is not singular, scale its rows and columns"
-               : "A may be singular and b not in its range; otherwise scale its rows and columns";
+    return "if A is not singular, and its rows or columns differ much in size, scale them" +
+           if_singular;
   }
-  // \param times factor by which another solve may end farther from the solution
-  auto const nearest = [&](double times = 1) {
-    std::string const ask = "ask for a tolerance above ";
-    if (report.attempts.empty())
-      return ask + Impl::rounded_up(times * report.true_relative_residual);
-    // With another tolerance other candidates may follow, which end near this one.
-    return "no candidate came nearer to a solution: " + ask +
-           Impl::rounded_up(2 * times * report.true_relative_residual);
+  // \param times factor by which a solve with another tolerance may end farther from the solution
+  auto const nearest = [&](double times = 2) {
+    return (report.attempts.empty() ? "" : "no candidate came nearer to a solution: ") +
+           ("ask for a tolerance above " + Impl::rounded_up(times * report.true_relative_residual));
   };
   switch (report.reason) {
     case Reason::max_iterations:
+      if (std::any_of(report.attempts.begin(), report.attempts.end(), [](Attempt const& each) {
+            return each.ended.find("singular") != std::string::npos;
+          }))
+        return "A may be singular and b not in its range; otherwise allow more iterations, or ask "
+               "for a larger tolerance";
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
@@ -314,9 +314,9 @@ inline std::string advice(Report const& report) {
     case Reason::diverged:
       return "take another preconditioner or method, or " + automatic + if_singular;
     case Reason::stagnated:
-      if (!is_far && report.attempts.empty())
-        return "rounding allows no smaller residual: " + nearest();
-      if (!is_far) return nearest();
+      if (!is_far)  // cycles that are undone end here and there
+        return nearest(report.detail.find("undone") == std::string::npos ? 2 : 10) +
+               ", or take another preconditioner";
       return "take another preconditioner, another form or a longer restart of gmres, or " +
              automatic + if_singular;
     case Reason::nonsymmetric_matrix:  // whose detail names the solvers for such an A

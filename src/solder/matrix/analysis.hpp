@@ -384,9 +384,12 @@ inline std::string why_singular(Analysis const& analysis) {
             (rows > 0 && columns > 0 ? " and " : "") +
             (columns > 0 ? Impl::plural(columns, " column", " columns") : "") +
             " with nothing but zeros";
+  else if (analysis.unmatched_rows == 1)
+    text += "row " + Impl::counted(analysis.first_unmatched_row) +
+            " cannot be matched with a column of its own";
   else
-    text += Impl::plural(analysis.unmatched_rows, " row", " rows") +
-            " cannot be matched with a column of their own, the first of them row " +
+    text += std::to_string(analysis.unmatched_rows) +
+            " rows cannot be matched with a column of their own, the first of them row " +
             Impl::counted(analysis.first_unmatched_row);
   return text + "; only some b have a solution";
 }
@@ -438,7 +441,7 @@ inline std::string describe(Analysis const& analysis) {
   if (double const ratio = std::max(analysis.row_sizes.ratio(), analysis.column_sizes.ratio());
       ratio > 1e4)
     text += "\n  badly scaled: the largest entries of its rows or columns differ by " +
-            number(ratio) + " times";
+            (std::isfinite(ratio) ? number(ratio) : "more than 1e308") + " times";
   if (std::string const why = why_singular(analysis); !why.empty()) text += "\n  " + why;
   if (analysis.looks_elliptic() && analysis.symmetry.pattern)
     text += "\n  it looks like a discretised diffusion operator";
