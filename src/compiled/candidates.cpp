@@ -95,39 +95,31 @@ constexpr std::array preconditioner_costs{
     PreconditionerCost{"ilut", 1.2, 14, 2, 0.13, 300, 200},
     PreconditionerCost{"ick", 1.2, 14, 2, 0.13, 300, 200},
     PreconditionerCost{"iluk", 1.2, 14, 2, 0.13, 300, 200}};
+/// Those that cost something else on a GPU: fsai, by 25 real matrices on an H200, within a factor of
+/// two; and, ordered by colours, ic0 and ilu0, by 69 with ic0, within a factor of two for nine of ten.
+constexpr std::string_view by_colours = "by colours";
+constexpr std::array costs_on_gpus{
+    PreconditionerCost{"fsai", 3, 0, 3, 0, 110, 390, 25, false, true},
+    PreconditionerCost{by_colours, 1.5, 9, 2, 0, 150, 100, 0, false, true, 0.6, 12}};
 // clang-format on
-/// On a GPU: by 25 real matrices on an H200, within a factor of two.
-constexpr PreconditionerCost fsai_on_gpu{.name = "fsai",
-                                         .entries = 3,
-                                         .words = 0,
-                                         .stages = 3,
-                                         .levels = 0,
-                                         .steps = 110,
-                                         .elements = 390,
-                                         .elements_by_row = 25,
-                                         .is_shared_on_gpu = true};
-/// ic0 and ilu0 on a GPU, ordered by colours: by 69 real matrices with ic0 on an H200, within a
-/// factor of two for nine of ten.
-constexpr PreconditionerCost coloured{.name = "coloured",
-                                      .entries = 1.5,
-                                      .words = 9,
-                                      .stages = 2,
-                                      .levels = 0,
-                                      .steps = 150,
-                                      .elements = 100,
-                                      .is_shared_on_gpu = true,
-                                      .levels_by_row = 0.6,
-                                      .steps_by_row = 12};
-/// Their iterations, in those of natural order.
+/// Iterations by colours, in those of natural order.
 constexpr double iterations_of_coloured_ic0 = 1.32, iterations_of_coloured_ilu0 = 1.7;
 
+/// The line of a name, or null.
 template <class Costs>
-auto const& cost_of(Costs const& costs, std::string_view name) {
+auto const* line_of(Costs const& costs, std::string_view name) {
   auto const found =
       std::find_if(costs.begin(), costs.end(), [&](auto const& cost) { return cost.name == name; });
-  if (found == costs.end())
-    throw std::logic_error("Solder: nothing says what " + std::string(name) + " costs");
-  return *found;
+  return found == costs.end() ? nullptr : &*found;
+}
+template <class Costs>
+auto const& cost_of(Costs const& costs, std::string_view name) {
+  if (auto const* const line = line_of(costs, name)) return *line;
+  throw std::logic_error("Solder: nothing says what " + std::string(name) + " costs");
+}
+PreconditionerCost const& cost_on(Machine const& machine, std::string_view name) {
+  auto const* const line = machine.is_host ? nullptr : line_of(costs_on_gpus, name);
+  return line == nullptr ? cost_of(preconditioner_costs, name) : *line;
 }
 
 /// Entries of complete factors for each of A's, in an order that reduces fill: a guess between a
@@ -356,10 +348,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   bool const orders_ilu0 = !asked.are_users && takes_coloured_ilu0(of, machine, rule),
              has_colours = orders_ilu0 ||
                            (!machine.is_host && rule.preconditioner == "ic0" && !asked.keep_order);
-  PreconditionerCost const& M = has_colours ? coloured
-                                : !machine.is_host && rule.preconditioner == "fsai"
-                                    ? fsai_on_gpu
-                                    : cost_of(preconditioner_costs, rule.preconditioner);
+  PreconditionerCost const& M = cost_on(machine, has_colours ? by_colours : rule.preconditioner);
   Likely model = rule.likely;
   if (has_colours)
     model.share *= orders_ilu0 ? iterations_of_coloured_ilu0 : iterations_of_coloured_ic0;

@@ -398,8 +398,8 @@ inline std::string describe(Control const& control) {
         return "a cycle that starts from the true residual does not reduce it, so further cycles "
                "would not either";
       if (control.cause == Cause::undone)
-        return std::string("the last cycle ended with a larger residual than it began with, and ") +
-               "has been undone: rounding outweighs its progress" +
+        return "the last cycle ended with a larger residual than it began with, and " +
+               std::string(Impl::was_undone) + ": rounding outweighs its progress" +
                (is_far ? "; A may be singular and b not in its range" : "");
       if (control.cause == Cause::faded)
         return "the recurrence for M r is dominated by rounding, and a restart from the true "

@@ -198,6 +198,14 @@ inline constexpr std::string_view norm_of_b_squared = "||b||^2 ";
 /// \brief What a report's detail ends with where the guess came back; a number follows.
 inline constexpr std::string_view x_is_the_guess = "x is the guess: the residual at the end was ";
 
+/// \brief What a detail says where a restarted cycle was taken back.
+inline constexpr std::string_view was_undone = "has been undone";
+
+/// \brief Whether a detail speaks of a singular A, which advice then need not do.
+inline bool says_singular(std::string_view detail) {
+  return detail.find("singular") != std::string_view::npos;
+}
+
 /// \brief A number a little larger, with two digits: "2.3e-9".
 inline std::string rounded_up(double x) {
   double const unit = std::pow(10.0, std::floor(std::log10(x)) - 1);
@@ -266,9 +274,8 @@ inline std::string advice(Report const& report) {
   if (report.is_singular) return "check A for rows or columns that lack entries";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   std::string const automatic = "the solver auto, which tries several";
-  std::string const if_singular = report.detail.find("singular") == std::string::npos
-                                      ? "; if A is singular, only some b have a solution"
-                                      : "";
+  std::string const if_singular =
+      Impl::says_singular(report.detail) ? "" : "; if A is singular, only some b have a solution";
   bool const is_far = !(report.true_relative_residual < 1e-3),
              is_near = report.true_relative_residual < 1e-8;
   bool const may_be_singular = report.reason == Reason::indefinite_matrix ||
@@ -295,9 +302,8 @@ inline std::string advice(Report const& report) {
   };
   switch (report.reason) {
     case Reason::max_iterations:
-      if (std::any_of(report.attempts.begin(), report.attempts.end(), [](Attempt const& each) {
-            return each.ended.find("singular") != std::string::npos;
-          }))
+      if (std::any_of(report.attempts.begin(), report.attempts.end(),
+                      [](Attempt const& each) { return Impl::says_singular(each.ended); }))
         return "A may be singular and b not in its range; otherwise allow more iterations, or ask "
                "for a larger tolerance";
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
@@ -315,7 +321,7 @@ inline std::string advice(Report const& report) {
       return "take another preconditioner or method, or " + automatic + if_singular;
     case Reason::stagnated:
       if (!is_far)  // cycles that are undone end here and there
-        return nearest(report.detail.find("undone") == std::string::npos ? 2 : 10) +
+        return nearest(report.detail.find(Impl::was_undone) == std::string::npos ? 2 : 10) +
                ", or take another preconditioner";
       return "take another preconditioner, another form or a longer restart of gmres, or " +
              automatic + if_singular;

@@ -368,7 +368,7 @@ class Engine {
       return;
     }
     bool const is_waited_for =
-        sent_ == 2 || (has_checked_cycles() && (controls_[0].step > 0 || begins_in_parts()));
+        sent_ == 2 || (has_checked_cycles() && controls_[0].step > 0) || begins_in_parts();
     if (!is_host_space<Exec> && !is_whole() && sent_ == received_ + 1 && !is_waited_for) {
       submit(0);
       ++sent_;
@@ -478,18 +478,17 @@ class Engine {
   /// \brief Whether a batch of one column is a cycle and its residual check.
   bool has_checked_cycles() const { return whole_cycles_ && cycle_.is_checked && columns() == 1; }
   /// \brief Whether the next cycle is sent in parts; see submit().
-  bool begins_in_parts() const { return ends_early_ && first_part_ < cycle_.steps; }
+  bool begins_in_parts() const {
+    return has_checked_cycles() && ends_early_ && first_part_ < cycle_.steps;
+  }
   /// \brief The first steps of a cycle, of kernels_of_batch kernels at most if it is more than one
   /// step.
   std::int32_t steps_of_first_part() const {
-    int kernels = 0;
-    auto const count = [&](auto const& step, At const&) { kernels += step.work == nullptr; };
-    std::int32_t steps = 0;
-    for (; steps < cycle_.steps; ++steps) {
-      programs_.iteration.for_each_stage({steps, 0}, count);
-      if (kernels > kernels_of_batch) break;
-    }
-    return std::max(steps, 1);
+    int steps = 1, kernels = kernels_of(programs_.iteration, 0);
+    while (steps < cycle_.steps &&
+           (kernels += kernels_of(programs_.iteration, steps)) <= kernels_of_batch)
+      ++steps;
+    return steps;
   }
   /// \brief Most history entries of a column in a status; a power of two.
   static std::int32_t capacity_of(Plan const& plan, Cycle const& cycle, bool on_device,
@@ -602,8 +601,7 @@ class Engine {
         ends_early_ = false;
         return emit_batch(exec_, step, cycle_.steps - step, true);
       }
-      if (has_checked_cycles() && begins_in_parts())
-        return emit_batch(exec_, 0, first_part_, false);
+      if (begins_in_parts()) return emit_batch(exec_, 0, first_part_, false);
       if (ran_.runner != Runner::launch && std::exchange(is_launched_, true)) return submit_graph();
     }
     emit_batch(exec_, step, steps_, checks_batches());
@@ -624,11 +622,17 @@ class Engine {
   /// its residual check.
   double kernels_per_iteration() const {
     int kernels = 0;
-    auto const count = [&](auto const& step, At const&) { kernels += step.work == nullptr; };
     int const steps = std::max(cycle_.steps, 1);
-    for (int step = 0; step < steps; ++step) programs_.iteration.for_each_stage({step, 0}, count);
-    if (cycle_.steps > 0 && cycle_.is_checked) programs_.residual_check.for_each_stage({}, count);
+    for (int step = 0; step < steps; ++step) kernels += kernels_of(programs_.iteration, step);
+    if (cycle_.steps > 0 && cycle_.is_checked) kernels += kernels_of(programs_.residual_check, 0);
     return double(kernels) / steps;
+  }
+  /// \brief Kernels of a program in this step of a cycle.
+  static int kernels_of(auto const& program, int step) {
+    int kernels = 0;
+    program.for_each_stage({step, 0},
+                           [&](auto const& stage, At const&) { kernels += stage.work == nullptr; });
+    return kernels;
   }
 
   Exec exec_;
