@@ -26,6 +26,7 @@
 #include <iostream>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -240,6 +241,14 @@ void serve(std::string const& path) {
   }
 }
 
+template <bool is_compiled>
+void serve_complex(std::string const& path) {
+  if constexpr (is_compiled)
+    serve<Kokkos::complex<double>>(path);
+  else
+    throw std::runtime_error(path + " is complex; configure with complex_double in Solder_SCALARS");
+}
+
 }  // namespace
 
 int main(int argc, char* argv[]) {
@@ -251,10 +260,7 @@ int main(int argc, char* argv[]) {
   try {
     bool const is_complex =
         Solder::read_matrix_market_header(argv[1]).field == Solder::MarketField::complex;
-    if (is_complex)
-      serve<Kokkos::complex<double>>(argv[1]);
-    else
-      serve<double>(argv[1]);
+    is_complex ? serve_complex<SOLDER_HAS_COMPLEX>(argv[1]) : serve<double>(argv[1]);
   } catch (std::exception const& error) {
     std::cerr << error.what() << "\n";
     return 1;

@@ -33,7 +33,7 @@ namespace {
 /// reached so far if its residual is a tenth of the one begun with, else with the x begun with.
 /// Where all have ended, those that were given up go on, and are not given up again. The one that
 /// has solved is kept for the solves that follow. Where none has, x is the best that any had. It
-/// costs two vectors, and a copy of x before each candidate and after each that has failed.
+/// costs a vector, and a copy of x before each candidate; another one of each where one has failed.
 ///
 /// Over ranks all of them decide alike: they see the same residuals and count the same iterations,
 /// and the Watch tells all what only one rank knows, from its clock and its monitor.
@@ -80,17 +80,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   std::string failure() const override { return current().failure(); }
   std::size_t workspace_bytes(std::int32_t columns) const override {
-    return current().workspace_bytes(columns) + (columns == 0 ? 2 * sizeof(T) * rows() : 0);
+    return current().workspace_bytes(columns) + (columns == 0 ? sizeof(T) * rows() : 0);
   }
   void reserve() override {
     current().reserve();
-    using Array = Impl::DeviceArray<T, Exec>;
-    if (reserved_rows_ == rows()) return;
-    Impl::together(Impl::ranks_of(A_), [&] {
-      guess_ = Impl::allocate_view<Array>(exec_, "Solder::auto::guess", rows());
-      best_ = Impl::allocate_view<Array>(exec_, "Solder::auto::best", rows());
-    });
-    reserved_rows_ = rows();
+    reserve(guess_, "Solder::auto::guess");
   }
 
   Report solve(T const* b, T* x) override {
@@ -305,17 +299,36 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   static std::string same_as(Candidate const& candidate) {
     return candidate.name() + candidate.because;
   }
+  /// A candidate that was given up, and the iterations that it had left, which may be infinite.
+  struct GivenUp {
+    double left;
+    Candidate candidate;
+
+    /// \brief Seconds that it promises to take if it goes on, its set-up included.
+    double promise() const { return candidate.setup + left * candidate.iteration; }
+  };
+  /// \brief The most promising of those that were given up; end() if there is none.
+  auto most_promising() const {
+    return std::min_element(
+        given_up_.begin(), given_up_.end(),
+        [](auto const& one, auto const& other) { return one.promise() < other.promise(); });
+  }
   /// \brief Goes on with those that were given up, the most promising first.
   bool revive() {
     while (!given_up_.empty() && !watch_->has_ended()) {
-      auto const most_promising = std::min_element(
-          given_up_.begin(), given_up_.end(),
-          [](auto const& one, auto const& other) { return one.first < other.first; });
-      Candidate const candidate = most_promising->second;
-      given_up_.erase(most_promising);
+      auto const best = most_promising();
+      Candidate const candidate = best->candidate;
+      given_up_.erase(best);
       if (set_up(candidate)) return true;
     }
     return false;
+  }
+  /// \brief Seconds that what comes after the chosen one promises to take: `after`, or else what
+  /// was given up. 0 if nothing comes.
+  double promise_of_next(Candidate const* after) const {
+    if (after != nullptr) return after->promise();
+    double const promise = given_up_.empty() ? 0 : most_promising()->promise();
+    return std::isfinite(promise) ? promise : 0;
   }
   /// \brief Begins again with the candidates for a matrix that is not definite. Called where cg has
   /// found it so.
@@ -373,7 +386,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void begin_attempt(bool in_peace, bool is_one) {
     Candidate const* const after = in_peace ? nullptr : following();
     double const spent = is_kept_ ? 0 : chosen_.setup;
-    watch_->begin_attempt(spent, chosen_.iteration, after == nullptr ? 0 : after->promise(), is_one,
+    watch_->begin_attempt(spent, chosen_.iteration, in_peace ? 0 : promise_of_next(after), is_one,
                           chosen_.judged_from, is_cg());
     if (after != nullptr && chosen_.is_trial && !is_kept_)
       watch_->put_on_trial(
@@ -440,7 +453,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
-        given_up_.emplace_back(watch_->iterations_left(), chosen_);
+        given_up_.push_back({watch_->iterations_left(), chosen_});
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
@@ -520,30 +533,40 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
   // ---- Copies of x ----
 
+  using Copy = std::optional<Impl::DeviceArray<T, Exec>>;
   template <class Entry>
   using Vector =
       Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+  /// \brief Takes the memory of a copy of x, if it is not there.
+  void reserve(Copy& copy, char const* label) {
+    if (copy && copy->extent(0) == std::size_t(rows())) return;
+    Impl::together(Impl::ranks_of(A_), [&] {
+      copy.emplace(Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, label, rows()));
+    });
+  }
+
   void save(T const* x) {
-    Impl::copy(exec_, guess_, Vector<T const>(x, rows()));
+    Impl::copy(exec_, *guess_, Vector<T const>(x, rows()));
     guess_by_ = x_by_;
   }
   void restore(T* x) {
-    Impl::copy(exec_, Vector<T>(x, rows()), guess_);
+    Impl::copy(exec_, Vector<T>(x, rows()), *guess_);
     x_by_ = guess_by_;
   }
   /// \brief Keeps the x of an attempt if its true residual is the smallest so far.
   void keep_best(T const* x, Report const& report) {
     if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
     if (best_residual_ && *best_residual_ <= report.true_relative_residual) return;
+    reserve(best_, "Solder::auto::best");
     best_residual_ = report.true_relative_residual;
     best_by_ = x_by_;
-    Impl::copy(exec_, best_, Vector<T const>(x, rows()));
+    Impl::copy(exec_, *best_, Vector<T const>(x, rows()));
   }
   /// \brief Gives the best x back where the last one is worse.
   void take_best(T* x, Report& last) {
     if (last.true_relative_residual <= *best_residual_) return;
-    Impl::copy(exec_, Vector<T>(x, rows()), best_);
+    Impl::copy(exec_, Vector<T>(x, rows()), *best_);
     exec_.fence("Solder::auto: x is the best one");
     last.true_relative_residual = *best_residual_;
     x_by_ = best_by_;
@@ -609,16 +632,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
-  std::vector<std::pair<double, Candidate>> given_up_;  ///< iterations that were left
-  std::vector<Attempt> attempts_;                       ///< of the solve under way, and before it
-  std::size_t pending_ = 0;                             ///< of these, those before it
-  double setup_seconds_ = 0;                 ///< of the candidate that is set up, until it is noted
-  Impl::DeviceArray<T, Exec> guess_, best_;  ///< of the attempt; of all
-  std::int32_t reserved_rows_ = -1;          ///< of these; -1: there are none yet
-  std::set<std::string> unusable_;           ///< preconditioners that cannot be applied
-  std::optional<double> best_residual_;      ///< of the best x
-  static constexpr int nobody = -1;          ///< has made the guess of the solve
-  int last_ = nobody;                        ///< the number of the last attempt that has run
+  std::vector<GivenUp> given_up_;
+  std::vector<Attempt> attempts_;        ///< of the solve under way, and before it
+  std::size_t pending_ = 0;              ///< of these, those before it
+  double setup_seconds_ = 0;             ///< of the candidate that is set up, until it is noted
+  Copy guess_, best_;                    ///< of the attempt; of all, where one has failed
+  std::set<std::string> unusable_;       ///< preconditioners that cannot be applied
+  std::optional<double> best_residual_;  ///< of the best x
+  static constexpr int nobody = -1;      ///< has made the guess of the solve
+  int last_ = nobody;                    ///< the number of the last attempt that has run
   /// The attempts that have made x, guess_ and best_, by number, one for each column.
   std::vector<int> x_by_, guess_by_, best_by_;
   std::shared_ptr<Made> for_batch_;

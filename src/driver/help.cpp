@@ -226,20 +226,25 @@ std::string help_text(std::string_view program, std::string_view topic) {
   }
   if (std::find(names.begin(), names.end(), topic) != names.end())
     return page_of_section(topic, program);
-  for (Topic const& each : named_topics)
-    if (each.word == topic) text += concat(text.empty() ? "" : "\n", page_of(each));
-  if (!text.empty()) return text;
-  auto const with_keys = [&](auto const& is_meant) {
+  auto const add_keys = [&](auto const& is_meant) {
     for (std::string_view const section : names) {
       std::string const keys = keys_text(
           [&](Key const& key) { return key.section == section && is_meant(key); }, true);
-      if (!keys.empty()) text += concat(section, ":\n", keys);
+      if (!keys.empty()) text += concat(text.empty() ? "" : "\n", section, ":\n", keys);
     }
-    return !text.empty();
   };
-  if (!with_keys([&](Key const& key) { return key.name == topic || key.full_name() == topic; }))
-    with_keys([&](Key const& key) {
-      return std::find(key.words.begin(), key.words.end(), topic) != key.words.end();
+  std::set<std::string_view> of_pages;  // keys that the pages below show how to use
+  for (Topic const& each : named_topics)
+    if (each.word == topic) {
+      text += concat(text.empty() ? "" : "\n", page_of(each));
+      of_pages.insert(each.key);
+    }
+  if (text.empty())
+    add_keys([&](Key const& key) { return key.name == topic || key.full_name() == topic; });
+  if (text.empty() || !of_pages.empty())
+    add_keys([&](Key const& key) {
+      return std::find(key.words.begin(), key.words.end(), topic) != key.words.end() &&
+             !of_pages.contains(key.full_name());
     });
   return text;
 }

@@ -48,6 +48,13 @@ TEST(Report, AdviceGoesByWhatWasTriedAndHowItEnded) {
   exhausted.reason = Reason::max_iterations;
   exhausted.attempts.resize(2);  // the second of them has used up the iterations
   EXPECT_TRUE(advice(exhausted).starts_with("allow more iterations")) << advice(exhausted);
+  exhausted.true_relative_residual = exhausted.attempts[0].true_relative_residual = 4e-7;
+  exhausted.attempts[1].true_relative_residual = 1;
+  EXPECT_TRUE(advice(exhausted).starts_with("allow more iterations")) << advice(exhausted);
+  exhausted.attempts[0].reason = Reason::stagnated;  // whose x is the best
+  EXPECT_TRUE(advice(exhausted).starts_with("no candidate came nearer to a solution: ask for a "
+                                            "tolerance above 8.1e-07, or allow more iterations"))
+      << advice(exhausted);
   exhausted.attempts[0].ended = "A may be singular";
   EXPECT_TRUE(advice(exhausted).starts_with("A may be singular")) << advice(exhausted);
   Solder::Report stagnated;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../kokkos_events.hpp"
 #include "products.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <solder/matrix/format.hpp>
@@ -60,6 +62,26 @@ TYPED_TEST(Format, StatisticsAreThoseOfTheMatricesMade) {
   EXPECT_EQ(s.sell_entries, sell.entries());
   EXPECT_EQ(s.sigma, sell.sigma());
   EXPECT_EQ(s.ell_entries, (SellMatrix<double, TypeParam>::ell(exec, csr).entries()));
+}
+
+TYPED_TEST(Format, StatisticsTakeOneKernelWhereSortingCannotPay) {
+  auto const exec = another_instance<TypeParam>();
+  std::vector<int> lengths;
+  for (int i = 0; i < 5000; ++i) lengths.push_back(2 + i * i % 37);
+  CsrMatrix<double, TypeParam> const csr(exec, with_row_lengths<double>(lengths, 60));
+  KokkosEvents events;
+  RowStatistics const s = row_statistics(exec, csr, MatrixFormat::automatic);
+  events.stop();
+  EXPECT_EQ(events.kernels.size(), 1u);
+  EXPECT_EQ(s.sigma, 1);
+  std::int64_t const lanes = std::int64_t(1) << s.sell_lane_bits;
+  std::int64_t entries = 0;
+  for (std::size_t first = 0; first < lengths.size(); first += 32 / lanes) {
+    auto const begin = lengths.begin() + std::ptrdiff_t(first);
+    auto const end = begin + std::min<std::ptrdiff_t>(32 / lanes, lengths.end() - begin);
+    entries += (*std::max_element(begin, end) + lanes - 1) / lanes * 32;
+  }
+  EXPECT_EQ(s.sell_entries, entries);
 }
 
 /// Of a large matrix on a GPU.

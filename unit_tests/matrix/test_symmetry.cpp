@@ -470,8 +470,10 @@ TYPED_TEST(SymmetryOf, ByAnyNumberOfWalks) {
       if (walks > 0 && !Solder::Impl::is_host_space<Exec>) continue;
       SCOPED_TRACE(walks);
       Kokkos::View<double*, typename Exec::memory_space> const roots("roots", n);
-      Solder::Impl::diagonal_signs(exec, A, roots.data());
-      auto const pairs = Solder::Impl::mirrored_pairs(exec, A, roots.data(), walks);
+      Kokkos::View<std::int32_t*, typename Exec::memory_space> const above("above", n);
+      auto const diagonal = Solder::Impl::find_diagonal(exec, A, roots.data(), above.data());
+      EXPECT_EQ(diagonal.facts.disordered, 0);
+      auto const pairs = Solder::Impl::mirrored_pairs(exec, A, diagonal, walks);
       Agreement const got = pairs.hermitian.template agreement<Scalar>();
       EXPECT_EQ(got.difference, wanted.hermitian.difference) << "to the bit";
       expect_same(got, wanted.hermitian);
@@ -483,10 +485,11 @@ TYPED_TEST(SymmetryOf, ByAnyNumberOfWalks) {
                   return !entries.contains({entry.first.second, entry.first.first});
                 }));
       EXPECT_EQ(pairs.infinite, 0);
-      EXPECT_EQ(pairs.disordered, 0);
       EXPECT_EQ(pairs.outsized, outsized);
       CsrMatrix<Scalar, Exec> const in_no_order(exec, shuffled(host));
-      EXPECT_EQ(Solder::Impl::mirrored_pairs(exec, in_no_order, roots.data(), walks).disordered, 1);
+      EXPECT_EQ(Solder::Impl::find_diagonal(exec, in_no_order, roots.data(), above.data())
+                    .facts.disordered,
+                1);
     }
   }
 }
@@ -496,8 +499,10 @@ TYPED_TEST(SymmetryOfDouble, FewKernelsOnTheInstanceAndNothingIsKept) {
   auto const host = matrix_of<double>(90, hermitian<double>(90));
   auto lower = hermitian<double>(90);
   std::erase_if(lower, [](auto const& entry) { return entry.first.first < entry.first.second; });
+  auto upper = hermitian<double>(90);
+  std::erase_if(upper, [](auto const& entry) { return entry.first.first > entry.first.second; });
   CsrMatrix<double, TypeParam> const A(exec, host), B(exec, shuffled(host)),
-      L(exec, matrix_of<double>(90, lower));
+      L(exec, matrix_of<double>(90, lower)), U(exec, matrix_of<double>(90, upper));
   std::int64_t const walks = Solder::Impl::walks_of(exec);
   KokkosEvents events;
   check_symmetry(exec, A);
@@ -509,10 +514,12 @@ TYPED_TEST(SymmetryOfDouble, FewKernelsOnTheInstanceAndNothingIsKept) {
     bytes += allocation.bytes;
     ++arrays;
   }
-  EXPECT_EQ(arrays, walks > 0 ? 2u : 1u);
-  EXPECT_LE(bytes, 90 * (8 + walks * sizeof(std::int32_t)) + 256u);
+  EXPECT_EQ(arrays, walks > 0 ? 3u : 2u);
+  EXPECT_LE(bytes, 90 * (8 + (1 + walks) * sizeof(std::int32_t)) + 256u);
   check_symmetry(exec, L);
-  EXPECT_EQ(events.kernels.size(), walks > 0 ? 5u : 4u) << "the entries below are walked through";
+  EXPECT_EQ(events.kernels.size(), 4u) << "all above the diagonal is passed over";
+  check_symmetry(exec, U);
+  EXPECT_EQ(events.kernels.size(), walks > 0 ? 7u : 6u) << "the cursors go on to the end";
   check_symmetry(exec, B);
   events.stop();
   for (auto const& kernel : events.kernels) {

@@ -306,11 +306,18 @@ inline std::string advice(Report const& report) {
                       [](Attempt const& each) { return Impl::says_singular(each.ended); }))
         return "A may be singular and b not in its range; otherwise allow more iterations, or ask "
                "for a larger tolerance";
+      if (!is_far && std::any_of(report.attempts.begin(), report.attempts.end(),
+                                 [&](Attempt const& each) {
+                                   return each.reason == Reason::stagnated &&
+                                          each.true_relative_residual <=
+                                              report.true_relative_residual;
+                                 }))  // its x is the best, and does not get better
+        return nearest() + ", or allow more iterations";
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;
     case Reason::breakdown:
       if (is_near) return nearest(10) + ", or take another method or preconditioner";
-      return "take another method or preconditioner, or " + automatic;
+      return "take another method or preconditioner, or " + automatic + if_singular;
     case Reason::indefinite_matrix:
       return "cg does not suit this A: take gmres, bicgstab or idr, or " + automatic;
     case Reason::indefinite_preconditioner:

@@ -113,10 +113,9 @@ template <class Exec>
 class StatusReader {
  public:
   StatusReader(Exec const& exec, std::int32_t columns, std::int32_t capacity)
-      : statuses_("Solder::status", exec,
-                  2 * std::size_t(columns) * (1 + entries_for_history(capacity))),
-        history_(allocate_zero_view<DeviceArray<double, Exec>>(
-            exec, "Solder::status::history", 2 * std::size_t(columns) * capacity)),
+      : statuses_("Solder::status", 2 * std::size_t(columns) * (1 + entries_for_history(capacity))),
+        history_(allocate_view<DeviceArray<double, Exec>>(exec, "Solder::status::history",
+                                                          2 * std::size_t(columns) * capacity)),
         columns_(columns),
         capacity_(capacity) {}
 

@@ -53,7 +53,7 @@ struct Spread {
 /// for the lengths and patterns of rows, and for nothing else.
 struct Analysis {
   Symmetry symmetry;   ///< of values and pattern, and the signs of the diagonal
-  RowStatistics rows;  ///< number and lengths of the rows
+  RowStatistics rows;  ///< number and lengths of the rows; without the rows that SELL might sort
 
   Spread diagonal;                      ///< of |a_ii|; its zeros: 0 or not stored
   std::int32_t negative_diagonals = 0;  ///< rows whose a_ii has a negative real part
@@ -111,7 +111,7 @@ struct RowFacts {
   double dominance = Kokkos::Experimental::infinity_v<double>;
   std::int64_t off_diagonals = 0, lower = 0, opposite = 0;
   std::int32_t negative_diagonals = 0, dominant_rows = 0, bandwidth = 0, repeated_rows = 0;
-  FirstRows signs;
+  DiagonalFacts signs;
 
   /// \brief Takes those of other rows.
   KOKKOS_FUNCTION void join(RowFacts const& others) {
@@ -129,7 +129,7 @@ struct RowFacts {
   }
 };
 
-/// \brief Looks at the entries of a row. Leaves the root of |a_ii|.
+/// \brief Looks at the entries of a row. Leaves what DiagonalKernel does.
 template <class Scalar, class Offset>
 struct RowFactsKernel {
   using value_type = RowFacts;
@@ -138,49 +138,68 @@ struct RowFactsKernel {
   std::int32_t const* columns;
   Scalar const* values;
   double* roots;
+  Offset* above;
 
   KOKKOS_FUNCTION void init(RowFacts& facts) const { facts = RowFacts(); }
   KOKKOS_FUNCTION void join(RowFacts& facts, RowFacts const& others) const { facts.join(others); }
 
-  KOKKOS_FUNCTION void operator()(std::int32_t i, RowFacts& facts) const {
+  KOKKOS_FORCEINLINE_FUNCTION void operator()(std::int32_t i, RowFacts& facts) const {
+    Offset const begin = offsets[i], end = offsets[i + 1];
     Wide<Scalar> diagonal{};
     double others = 0, largest = 0;
-    std::int32_t positive = 0, negative = 0, count = 0, lower = 0, first = i, last = i;
-    bool has_diagonal = false;
-    for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
+    std::int32_t positive = 0, negative = 0, count = 0, below = 0, on_it = 0, before = -1;
+    bool ascends = true;
+    for (Offset k = begin; k < end; ++k) {
       std::int32_t const j = columns[k];
       Wide<Scalar> const entry(values[k]);
+      ascends = ascends && j > before;
+      before = j;
       if (j == i) {
         diagonal += entry;
-        has_diagonal = true;
+        ++on_it;
         continue;
       }
-      double const of_entry = largest_part(entry), part = real_part(entry);
-      if (of_entry == 0) continue;
-      others += of_entry;
-      largest = larger(largest, of_entry);
-      ++count;
-      lower += j < i;
+      double const size = largest_part(entry), part = real_part(entry);
+      below += j < i;
+      others += size;
+      largest = larger(largest, size);
+      count += size != 0;
       positive += part > 0;
       negative += part < 0;
-      first = Kokkos::min(first, j);
-      last = Kokkos::max(last, j);
+    }
+    std::int32_t lower = below, first = i, last = i;
+    if (ascends && count + on_it == end - begin) {
+      if (count > 0) first = Kokkos::min(i, columns[begin]);
+      if (count > 0) last = Kokkos::max(i, columns[end - 1]);
+    } else {  // zeros are passed over
+      lower = 0;
+      for (Offset k = begin; k < end; ++k) {
+        if (values[k] == Scalar{}) continue;
+        lower += columns[k] < i;
+        first = Kokkos::min(first, columns[k]);
+        last = Kokkos::max(last, columns[k]);
+      }
     }
     double const size = largest_part(diagonal), real = real_part(diagonal);
-    largest = larger(largest, size);
     facts.off_diagonals += count;
     facts.lower += lower;
     if (real != 0) facts.opposite += real > 0 ? negative : positive;
     facts.bandwidth = Kokkos::max(facts.bandwidth, Kokkos::max(i - first, last - i));
-    roots[i] = Kokkos::sqrt(size);
+    Offset const behind = begin + below + on_it;
     facts.diagonal.add(size);
-    facts.row_sizes.add(largest);
-    facts.signs.add(i, has_diagonal, diagonal);
+    facts.row_sizes.add(larger(largest, size));
+    facts.signs.add(i, on_it > 0, diagonal);
+    facts.signs.upper += end - behind;
+    facts.signs.disordered |= !ascends;
     if (real < 0) ++facts.negative_diagonals;
     if (size > 0 && size >= (1 - rounding_of<Scalar>)*others) ++facts.dominant_rows;
     if (others > 0) facts.dominance = smaller(facts.dominance, size / others);
     if (is_repeated(i)) ++facts.repeated_rows;
+    roots[i] = Kokkos::sqrt(size);
+    above[i] = behind;
   }
+
+ private:
   KOKKOS_FUNCTION bool is_repeated(std::int32_t i) const {
     if (i == 0) return false;
     Offset const begin = offsets[i], length = offsets[i + 1] - begin, before = offsets[i - 1];
@@ -277,18 +296,21 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                      Analysis& analysis) {
   std::int32_t const n = A.rows();
   auto const roots = allocate<double>(exec, "Solder::analysis::diagonal", n);
+  auto const above = allocate<Offset>(exec, "Solder::analysis::above", n);
   RowFacts facts;
   Kokkos::parallel_reduce(
       "Solder::analysis::rows", Kokkos::RangePolicy<Exec>(exec, 0, n),
       RowFactsKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
-                                     A.values().data(), roots.data()},
+                                     A.values().data(), roots.data(), above.data()},
       facts);
-  auto const pairs = look_at_pairs(exec, A, facts.signs.signs(), roots.data());
+  auto const pairs =
+      look_at_pairs(exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()});
+  bool const is_ordered = facts.signs.disordered == 0;
   analysis.symmetry = pairs.symmetry;
   analysis.unpaired = pairs.unpaired;
-  analysis.outsized = pairs.is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
-  analysis.knows_columns = pairs.is_ordered && (analysis.symmetry.hermitian.is_exact() ||
-                                                analysis.symmetry.symmetric.is_exact());
+  analysis.outsized = is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
+  analysis.knows_columns = is_ordered && (analysis.symmetry.hermitian.is_exact() ||
+                                          analysis.symmetry.symmetric.is_exact());
   if (analysis.knows_columns) analysis.column_sizes = facts.row_sizes;
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
@@ -302,11 +324,13 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.repeated_rows = facts.repeated_rows;
 }
 
-/// \brief Calls f(), whose first 16 bytes a row are allocated at once.
+/// \brief Calls f(), whose first 16 bytes a row, with 8 more for offsets of 64 bits, are allocated
+/// at once.
 template <class Scalar, class Exec, class Offset, class F>
 void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
   using Memory = Temporaries<Exec>;
-  Memory memory(2 * sizeof(double) * std::size_t(A.rows()) + 16 * part_alignment);
+  Memory memory((sizeof(double) + 2 * sizeof(Offset)) * std::size_t(A.rows()) +
+                16 * part_alignment);
   typename Memory::Frame const frame(memory);
   Memory::temporarily(f);
 }
@@ -316,7 +340,7 @@ template <class Scalar, class Exec, class Offset>
 Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
   with_memory_for_a_look(A, [&] {
-    analysis.rows = row_statistics(exec, A);
+    analysis.rows = row_statistics(exec, A, MatrixFormat::automatic);
     if (A.rows() > 0 && A.rows() == A.columns())
       look_at_entries(exec, A, analysis);
     else

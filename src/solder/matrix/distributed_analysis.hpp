@@ -89,6 +89,7 @@ struct OwnFacts {
     HostCsr<Scalar> const& of = block.rows;
     std::size_t const all = std::size_t(of.rows), own = std::size_t(of.row_offsets[n]);
     std::vector<double> roots(all, 0.0), largest(all, 0.0);
+    std::vector<std::int64_t> above(all);
     std::vector<std::int32_t> numbers(own, 0);
     columns.resize(all);
     for (std::size_t k = 0; k < own; ++k)
@@ -100,7 +101,7 @@ struct OwnFacts {
       roots[i] = std::sqrt(largest_part(diagonal));
     }
     RowFactsKernel<Scalar, std::int64_t> const look{of.row_offsets.data(), numbers.data(),
-                                                    of.values.data(), roots.data()};
+                                                    of.values.data(), roots.data(), above.data()};
     for (std::int32_t i = 0; i < n; ++i) {
       look(i, rows);
       double const length = double(of.row_offsets[i + 1] - of.row_offsets[i]);

@@ -34,42 +34,6 @@ struct RowStatistics {
   BlockStatistics blocks = {};     ///< that a BlockMatrix would store
 };
 
-/// \brief The statistics of a matrix except its blocks, which find_blocks() finds; from up to
-/// 4 kernels over the row offsets; waits for them.
-/// \ingroup matrices
-template <class Scalar, class Exec, class Offset>
-SOLDER_MAKES_LAMBDAS RowStatistics row_statistics(Exec const& exec,
-                                                  CsrMatrix<Scalar, Exec, Offset> const& A) {
-  RowStatistics s;
-  s.rows = A.rows();
-  s.nonzeros = A.nonzeros();
-  if (s.rows == 0) return s;
-  Offset const* const offsets = A.row_offsets().data();
-  std::int32_t shortest = 0;
-  double squares = 0;  // a sum of integers: exact in any order, up to 2^53
-  Kokkos::RangePolicy<Exec> const each_row(exec, 0, s.rows);
-  Kokkos::parallel_reduce(
-      "Solder::format::row_lengths", each_row,
-      KOKKOS_LAMBDA(int i, std::int32_t& least, double& sum) {
-        auto const length = static_cast<std::int32_t>(offsets[i + 1] - offsets[i]);
-        if (length < least) least = length;
-        sum += static_cast<double>(length) * length;
-      },
-      Kokkos::Min<std::int32_t>(shortest), squares);
-  auto const layout = Impl::lay_out(exec, offsets, s.rows, s.nonzeros, {});
-  std::int64_t const lanes = std::int64_t(1) << layout.lane_bits;
-  s.shortest = shortest;
-  s.longest = A.longest_row();
-  s.mean = static_cast<double>(s.nonzeros) / s.rows;
-  s.deviation = std::sqrt(std::max(0.0, squares / s.rows - s.mean * s.mean));
-  s.sigma = layout.sigma;
-  s.csr_lane_bits = A.device_operator().lane_bits;
-  s.sell_lane_bits = layout.lane_bits;
-  s.sell_entries = layout.entries;
-  s.ell_entries = layout.slices * ((s.longest + lanes - 1) / lanes) * Impl::warp;
-  return s;
-}
-
 /// \brief A format, never automatic, and the reason for it in words.
 struct FormatChoice {
   MatrixFormat format = MatrixFormat::csr;  ///< what was chosen
@@ -183,7 +147,47 @@ inline double product_nanoseconds(MatrixFormat format, RowStatistics const& s,
   }
 }
 
+/// \brief Whether SELL by sorted rows would be quicker than CSR if it took no padding at all.
+inline bool sorting_may_pay(RowStatistics s, std::size_t scalar_bytes) {
+  s.sigma = sell_window;
+  s.sell_entries = s.nonzeros;
+  return product_nanoseconds(MatrixFormat::sell, s, scalar_bytes) <
+         product_nanoseconds(MatrixFormat::csr, s, scalar_bytes);
+}
+
 }  // namespace Impl
+
+/// \brief The statistics of a matrix except its blocks, which find_blocks() finds; from one kernel
+/// over the row offsets, and two more where SELL might sort the rows; waits for them.
+/// \param wanted where it is automatic, SELL is not said to sort rows if that cannot pay
+/// \ingroup matrices
+template <class Scalar, class Exec, class Offset>
+RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                             MatrixFormat wanted = MatrixFormat::sell) {
+  RowStatistics s;
+  s.rows = A.rows();
+  s.nonzeros = A.nonzeros();
+  if (s.rows == 0) return s;
+  Offset const* const offsets = A.row_offsets().data();
+  s.csr_lane_bits = A.device_operator().lane_bits;
+  s.sell_lane_bits = Impl::sell_lane_bits(exec, s.rows, s.nonzeros);
+  s.longest = A.longest_row();
+  s.mean = static_cast<double>(s.nonzeros) / s.rows;
+  std::int64_t const lanes = std::int64_t(1) << s.sell_lane_bits;
+  s.ell_entries =
+      Impl::slice_count(s.rows, s.sell_lane_bits) * ((s.longest + lanes - 1) / lanes) * Impl::warp;
+  auto const may_sort = [&] {
+    return wanted == MatrixFormat::sell ||
+           (wanted == MatrixFormat::automatic && Impl::sorting_may_pay(s, sizeof(Scalar)));
+  };
+  auto const choice =
+      Impl::choose_slices(exec, offsets, s.rows, s.nonzeros, s.sell_lane_bits, may_sort);
+  s.shortest = choice.slices.shortest;
+  s.deviation = std::sqrt(std::max(0.0, choice.slices.squares / s.rows - s.mean * s.mean));
+  s.sigma = choice.sigma;
+  s.sell_entries = choice.slices.entries;
+  return s;
+}
 
 /// \brief Whether choose_format() is to know the blocks of a matrix. Small matrices are searched
 /// only if blocks are wanted: they stay in caches, and a search takes as long as some products.
@@ -253,24 +257,25 @@ struct FormattedMatrix {
 
 /// \brief A in the format that choose_format() chooses. A format that `automatic` has chosen gives
 /// way to csr where memory does not suffice for it.
-/// \param known row_statistics() of A, or null
+/// \param known row_statistics() of A for `automatic`, or null
 /// \throws InputError as choose_format()
 template <class Scalar, class Exec>
 FormattedMatrix<Scalar, Exec> formatted(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                         MatrixFormat wanted, RowStatistics const* known = nullptr) {
   FormattedMatrix<Scalar, Exec> made{{}, A};
   RowStatistics rows{.rows = A.rows(), .nonzeros = A.nonzeros()};
-  if (known != nullptr)
+  if (known != nullptr && wanted == MatrixFormat::automatic)
     rows = *known;
   else if (!is_host_space<Exec> || wanted != MatrixFormat::automatic)
-    rows = row_statistics(exec, A);
+    rows = row_statistics(exec, A, wanted);
   try {
     BlockLayout<Exec> layout;
     if (may_be_blocks(wanted, A.nonzeros())) rows.blocks = layout = find_blocks(exec, A);
     made.choice = choose_format(wanted, rows, sizeof(Scalar), is_host_space<Exec>);
     MatrixFormat const format = made.choice.format;
     if (format == MatrixFormat::ell) made.matrix = SellMatrix<Scalar, Exec>::ell(exec, A);
-    if (format == MatrixFormat::sell) made.matrix = SellMatrix<Scalar, Exec>::sell(exec, A);
+    if (format == MatrixFormat::sell)
+      made.matrix = SellMatrix<Scalar, Exec>::sell(exec, A, {rows.sigma, rows.sell_lane_bits});
     if (format == MatrixFormat::block) made.matrix = BlockMatrix<Scalar, Exec>(exec, A, layout);
   } catch (OutOfMemory const&) {
     if (wanted != MatrixFormat::automatic) throw;

@@ -78,7 +78,7 @@ struct OffsetsOfTiles {
       if (step == add_tiles && member.team_rank() == 0 && lane_number() == 0) tiles[t] = mine;
     }
   }
-  static constexpr int scratch_bytes() { return warps_of_rows * sizeof(RowTotals); }
+  KOKKOS_FUNCTION static constexpr int scratch_bytes() { return warps_of_rows * sizeof(RowTotals); }
 
  private:
   KOKKOS_FUNCTION static RowTotals joined(RowTotals const& a, RowTotals const& b) {

@@ -260,6 +260,34 @@ SOLDER_MAKES_LAMBDAS typename SellLayout<Exec>::Permutation sort_windows(Exec co
   return permutation;
 }
 
+/// \brief The lengths of the rows of a matrix, or of a slice, and what slices would store of them.
+struct SliceStatistics {
+  std::int32_t shortest = 0;
+  double squares = 0;        ///< summed: integers, exact in any order, up to 2^53
+  std::int64_t entries = 0;  ///< padding included
+};
+
+/// \brief Looks at a slice of rows.
+/// \param row_at the rows in the order of the slices; null: as they are
+template <class Offset>
+KOKKOS_FUNCTION SliceStatistics look_at_slice(Offset const* offsets, std::int32_t const* row_at,
+                                              std::int32_t rows, std::int32_t lane_bits,
+                                              std::int32_t slice) {
+  std::int32_t const in_slice = warp >> lane_bits, first = slice * in_slice,
+                     end = Kokkos::min(first + in_slice, rows);
+  SliceStatistics seen{Kokkos::Experimental::finite_max_v<std::int32_t>};
+  std::int32_t longest = 0;
+  for (std::int32_t place = first; place < end; ++place) {
+    std::int32_t const row = row_at == nullptr ? place : row_at[place];
+    auto const length = static_cast<std::int32_t>(offsets[row + 1] - offsets[row]);
+    longest = Kokkos::max(longest, length);
+    seen.shortest = Kokkos::min(seen.shortest, length);
+    seen.squares += static_cast<double>(length) * length;
+  }
+  seen.entries = ((std::int64_t(longest) + (1 << lane_bits) - 1) >> lane_bits) * warp;
+  return seen;
+}
+
 /// \brief Computes layout.slice_offsets and layout.entries; waits for them.
 template <class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS void measure_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
@@ -275,23 +303,57 @@ SOLDER_MAKES_LAMBDAS void measure_slices(Exec const& exec, Offset const* offsets
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, std::int64_t(slices) + 1),
       KOKKOS_LAMBDA(std::int64_t s, std::int64_t & at, bool last) {
         if (last) starts[s] = at;
-        if (s == slices) return;
-        std::int32_t const in_slice = warp >> lane_bits;
-        std::int32_t const first = static_cast<std::int32_t>(s) * in_slice,
-                           end = Kokkos::min(first + in_slice, rows);
-        std::int64_t longest = 0;
-        for (std::int32_t place = first; place < end; ++place) {
-          std::int32_t const row = row_at == nullptr ? place : row_at[place];
-          longest =
-              Kokkos::max(longest, static_cast<std::int64_t>(offsets[row + 1] - offsets[row]));
-        }
-        at += ((longest + (1 << lane_bits) - 1) >> lane_bits) * warp;
+        if (s < slices)
+          at +=
+              look_at_slice(offsets, row_at, rows, lane_bits, static_cast<std::int32_t>(s)).entries;
       },
       layout.entries);
 }
 
-/// \brief The layout for a shape. If sigma is automatic, windows are sorted if that saves much
-/// padding, but never on hosts.
+/// \brief Looks at all slices of rows. Waits for the device.
+/// \param row_at see look_at_slice
+template <class Exec, class Offset>
+SOLDER_MAKES_LAMBDAS SliceStatistics look_at_slices(Exec const& exec, Offset const* offsets,
+                                                    std::int32_t const* row_at, std::int32_t rows,
+                                                    std::int32_t lane_bits) {
+  SliceStatistics all;
+  Kokkos::parallel_reduce(
+      "Solder::sell::look_at_slices",
+      Kokkos::RangePolicy<Exec>(exec, 0, slice_count(rows, lane_bits)),
+      KOKKOS_LAMBDA(int s, std::int32_t& shortest, double& squares, std::int64_t& entries) {
+        auto const seen = look_at_slice(offsets, row_at, rows, lane_bits, s);
+        shortest = Kokkos::min(shortest, seen.shortest);
+        squares += seen.squares;
+        entries += seen.entries;
+      },
+      Kokkos::Min<std::int32_t>(all.shortest), all.squares, all.entries);
+  return all;
+}
+
+/// \brief The window in which rows are to be sorted, and what slices would store then.
+struct SellChoice {
+  std::int32_t sigma = 1;  ///< 1: rows are not sorted
+  SliceStatistics slices;
+};
+
+/// \brief Chooses whether rows are sorted: where that saves much padding, but never on hosts.
+/// \param may_sort whether sorting is to be looked at, asked where slices in order have much
+/// padding
+template <class Exec, class Offset, class MaySort>
+SellChoice choose_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                         std::int64_t nonzeros, std::int32_t lane_bits, MaySort const& may_sort) {
+  auto const not_worth_it =
+      static_cast<std::int64_t>(padding_not_worth_sorting * static_cast<double>(nonzeros));
+  SellChoice choice{1, look_at_slices(exec, offsets, nullptr, rows, lane_bits)};
+  if (is_host_space<Exec> || choice.slices.entries - nonzeros <= not_worth_it || !may_sort())
+    return choice;
+  auto const permutation = sort_windows(exec, offsets, rows, sell_window);
+  auto const sorted = look_at_slices(exec, offsets, permutation.data(), rows, lane_bits);
+  if (choice.slices.entries - sorted.entries > not_worth_it) choice = {sell_window, sorted};
+  return choice;
+}
+
+/// \brief The layout for a shape.
 template <class Exec, class Offset>
 SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t rows,
                          std::int64_t nonzeros, SellShape const& shape) {
@@ -305,22 +367,16 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
   if (shape.lane_bits < SellShape::automatic || shape.lane_bits > 5)
     throw std::invalid_argument("Solder::SellMatrix: lane_bits must be 0 to 5, not " +
                                 std::to_string(shape.lane_bits));
-  SellLayout<Exec> in_order;
-  in_order.lane_bits = shape.lane_bits == SellShape::automatic
-                           ? sell_lane_bits(exec, rows, nonzeros)
-                           : shape.lane_bits;
-  SellLayout<Exec> sorted = in_order;
-  double const not_worth_it = padding_not_worth_sorting * static_cast<double>(nonzeros);
-  if (open || shape.sigma == 1) {
-    measure_slices(exec, offsets, rows, in_order);
-    bool const much_padding = static_cast<double>(in_order.entries - nonzeros) > not_worth_it;
-    if (!open || is_host_space<Exec> || !much_padding) return in_order;
-  }
-  sorted.sigma = open ? sell_window : shape.sigma;
-  sorted.permutation = sort_windows(exec, offsets, rows, sorted.sigma);
-  measure_slices(exec, offsets, rows, sorted);
-  double const saved = static_cast<double>(in_order.entries - sorted.entries);
-  return open && saved <= not_worth_it ? in_order : sorted;
+  SellLayout<Exec> layout;
+  layout.lane_bits = shape.lane_bits == SellShape::automatic ? sell_lane_bits(exec, rows, nonzeros)
+                                                             : shape.lane_bits;
+  layout.sigma =
+      open ? choose_slices(exec, offsets, rows, nonzeros, layout.lane_bits, [] { return true; })
+                 .sigma
+           : shape.sigma;
+  if (layout.sigma > 1) layout.permutation = sort_windows(exec, offsets, rows, layout.sigma);
+  measure_slices(exec, offsets, rows, layout);
+  return layout;
 }
 
 /// \brief Copies the entries of a CSR matrix to their places. `shape` describes the matrix to fill.
@@ -364,8 +420,8 @@ SOLDER_MAKES_LAMBDAS void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, 
 /// C is the warp size divided by the lanes per row. In ELL all slices are as wide as the longest
 /// row, so no slice offsets are needed. In SELL each slice is as wide as its own longest row, and
 /// rows may be sorted by length within windows of sigma rows. x, and the rows that consumers see,
-/// are in the original order. Construction takes 2 or 3 kernels, at most 5, and the memory of the
-/// padded entries.
+/// are in the original order. Construction takes 2 or 3 kernels, where it chooses to sort 6, and
+/// the memory of the padded entries.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
 template <class Scalar, class Exec>

@@ -125,20 +125,18 @@ struct MirroredPairs {
   WorstPair hermitian, symmetric;
   /// Entries beside the diagonal with |a_ij|^2 > |a_ii a_jj|, beyond rounding.
   std::int64_t outsized = 0;
-  std::int64_t lower = 0, paired = 0;  ///< of a walk: entries below the diagonal; their mirrors
-  std::int64_t unpaired = 0;           ///< entries without a mirror image
-  std::int32_t infinite = 0, disordered = 0;  ///< 1 if some entry is
+  std::int64_t unpaired = 0;  ///< entries without a mirror image
+  std::int64_t paired = 0;    ///< entries below the diagonal that have one
+  std::int32_t infinite = 0;  ///< 1 if some entry is
 
   /// \brief Takes those of other entries.
   KOKKOS_FUNCTION void join(MirroredPairs const& others) {
     hermitian.join(others.hermitian);
     symmetric.join(others.symmetric);
     outsized += others.outsized;
-    lower += others.lower;
-    paired += others.paired;
     unpaired += others.unpaired;
+    paired += others.paired;
     infinite |= others.infinite;
-    disordered |= others.disordered;
   }
 };
 
@@ -176,14 +174,13 @@ struct MirrorImages {
     pairs.join(others);
   }
 
-  /// \brief Looks at entry k, which is (i, j).
-  /// \param at the first entry of row j in a column that is not before i
-  KOKKOS_FUNCTION void look_at(std::int32_t i, std::int32_t j, Offset k, Offset at,
+  /// \brief Looks at entry k, which is (i, j). Both entries of a pair are examined at the lower
+  /// one. \param at where (j, i) is, if `is_paired`
+  KOKKOS_FUNCTION void look_at(std::int32_t i, std::int32_t j, Offset k, Offset at, bool is_paired,
                                MirroredPairs& pairs) const {
-    bool const is_paired = at < offsets[j + 1] && columns[at] == i;
     if (!is_paired) ++pairs.unpaired;
-    if (is_paired && i > j) return;  // the pair is examined at (j, i)
-    if (is_paired && i < j) ++pairs.paired;
+    if (is_paired && i < j) return;
+    if (is_paired && i > j) ++pairs.paired;
     Wide<Scalar> const here(values[k]), there(is_paired ? values[at] : Scalar{});
     double const size = largest_part(here);
     bool is_number = true;
@@ -240,25 +237,26 @@ struct SearchKernel : MirrorImages<Scalar, Offset> {
     std::int32_t i = place_of(offsets, 1, this->rows + 1, begin + 1) - 1;
     for (Offset k = begin; k < end; ++k) {
       while (offsets[i + 1] <= k) ++i;
-      if (k > offsets[i] && columns[k] <= columns[k - 1]) pairs.disordered = 1;
       std::int32_t const j = columns[k];
-      this->look_at(i, j, k, place_of(columns, offsets[j], offsets[j + 1], i), pairs);
+      Offset const at = place_of(columns, offsets[j], offsets[j + 1], i);
+      this->look_at(i, j, k, at, at < offsets[j + 1] && columns[at] == i, pairs);
     }
   }
 };
 
-/// \brief Examines the pairs of consecutive rows: walks through them in order, with a cursor in
-/// each row j that only moves forward, as the rows i of its mirror images ascend.
+/// \brief Examines the pairs of consecutive rows: walks through their entries below the diagonal in
+/// order, with a cursor among the entries of each row j above it. The cursor only moves forward, as
+/// the rows i of its mirror images ascend; what it passes has no mirror image.
 ///
-/// One walk goes through the diagonal and the entries above it. Where not every entry below it is
-/// the mirror image of one of these, another goes through the entries below.
+/// Where there are more entries above the diagonal than pairs, each cursor goes on to the end.
 template <class Scalar, class Offset>
 struct WalkKernel : MirrorImages<Scalar, Offset> {
   static constexpr Offset unset = std::numeric_limits<Offset>::max();
 
-  Offset* cursors;  ///< rows for each walk
+  Offset const* above;  ///< each row's first entry above the diagonal
+  Offset* cursors;      ///< rows for each walk
   std::int64_t walks;
-  bool is_below;
+  bool goes_on = false;  ///< the cursors do, to the end
 
   std::int32_t first_row(std::int64_t walk) const {
     std::int64_t const entry = this->nonzeros / walks * walk;
@@ -267,40 +265,59 @@ struct WalkKernel : MirrorImages<Scalar, Offset> {
   }
 
   void operator()(std::int64_t walk, MirroredPairs& pairs) const {
-    Offset const* const offsets = this->offsets;
-    std::int32_t const* const columns = this->columns;
     std::int32_t const begin = first_row(walk), end = first_row(walk + 1);
     Offset* const cursor = cursors + walk * this->rows;
-    std::fill(cursor + (is_below ? 0 : begin), cursor + (is_below ? end : this->rows), unset);
     MirroredPairs found;
-    for (std::int32_t i = begin; i < end; ++i) {
-      std::int32_t before = -1;
-      for (Offset k = offsets[i]; k < offsets[i + 1]; ++k) {
-        std::int32_t const j = columns[k];
-        if (j <= before) found.disordered = 1;
-        before = j;
-        if (j < i) ++found.lower;
-        if ((j < i) == is_below) this->look_at(i, j, k, moved(cursor[j], i, j, begin), found);
-      }
+    if (goes_on) {
+      for (std::int32_t j = 0; j < end; ++j) moved(cursor[j], end, j, begin, found);
+    } else {
+      if (begin == 0)
+        std::copy(above, above + end, cursor);
+      else
+        std::fill(cursor, cursor + end, unset);
+      for (std::int32_t i = begin; i < end; ++i) examine(i, begin, cursor, found);
     }
     pairs.join(found);
   }
 
-  /// \brief The cursor of row j, moved to column i or beyond.
-  Offset moved(Offset& cursor, std::int32_t i, std::int32_t j, std::int32_t begin) const {
-    Offset at = cursor;
+ private:
+  /// \brief Row i, up to the diagonal.
+  void examine(std::int32_t i, std::int32_t begin, Offset* cursor, MirroredPairs& found) const {
+    double const most = (1 + rounding_of<Scalar>)*this->roots[i];
+    for (Offset k = this->offsets[i]; k < above[i]; ++k) {
+      std::int32_t const j = this->columns[k];
+      if (j == i) return this->look_at(i, i, k, k, true, found);
+      Offset const at = moved(cursor[j], i, j, begin, found);
+      bool const is_paired = at < this->offsets[j + 1] && this->columns[at] == i;
+      cursor[j] = at + is_paired;
+      if constexpr (!ScalarTraits<Scalar>::is_complex) {  // most pairs of most matrices are alike
+        double const size = largest_part(Wide<Scalar>(this->values[k]));
+        if (is_paired && this->values[k] == this->values[at] && size <= most * this->roots[j] &&
+            size <= this->greatest) {
+          ++found.paired;
+          continue;
+        }
+      }
+      this->look_at(i, j, k, at, is_paired, found);
+    }
+  }
+  /// \brief A cursor of row j, moved to column i or beyond.
+  Offset moved(Offset at, std::int32_t i, std::int32_t j, std::int32_t begin,
+               MirroredPairs& found) const {
     Offset const last = this->offsets[j + 1];
-    if (at == unset)
-      at = begin == 0 ? this->offsets[j] : place_of(this->columns, this->offsets[j], last, begin);
-    while (at < last && this->columns[at] < i) ++at;
-    return cursor = at;
+    if (at == unset) at = place_of(this->columns, above[j], last, begin);
+    for (; at < last && this->columns[at] < i; ++at)
+      this->look_at(j, this->columns[at], at, at, false, found);
+    return at;
   }
 };
 
-/// \brief DiagonalSigns while they are looked for.
-struct FirstRows {
+/// \brief What the diagonal of a matrix shows, and whether it is where it should be.
+struct DiagonalFacts {
   static constexpr std::int32_t none = Kokkos::Experimental::finite_max_v<std::int32_t>;
-  std::int32_t missing = none, zero = none, negative = none, not_real = none;
+  std::int32_t missing = none, zero = none, negative = none, not_real = none;  ///< the first rows
+  std::int32_t disordered = 0;  ///< 1 if the columns of some row do not ascend
+  std::int64_t upper = 0;       ///< entries above the diagonal, if they ascend
 
   /// \brief Takes the diagonal entry of row i, 0 if it is not stored.
   template <class Wide>
@@ -312,11 +329,13 @@ struct FirstRows {
     if (imaginary_part(entry) != 0) not_real = Kokkos::min(not_real, i);
   }
   /// \brief Takes those of other rows.
-  KOKKOS_INLINE_FUNCTION void join(FirstRows const& others) {
+  KOKKOS_INLINE_FUNCTION void join(DiagonalFacts const& others) {
     missing = Kokkos::min(missing, others.missing);
     zero = Kokkos::min(zero, others.zero);
     negative = Kokkos::min(negative, others.negative);
     not_real = Kokkos::min(not_real, others.not_real);
+    disordered |= others.disordered;
+    upper += others.upper;
   }
   DiagonalSigns signs() const {
     auto const or_none = [](std::int32_t row) { return row == none ? -1 : row; };
@@ -324,39 +343,70 @@ struct FirstRows {
   }
 };
 
-/// \brief Finds the diagonal by bisection of each row. Sets roots[i] to the root of |a_ii|, or to
-/// 0 if that is not stored.
+/// \brief Where the diagonal of a row is, if its columns ascend.
+template <class Offset>
+struct PlaceOfDiagonal {
+  Offset place, above;  ///< of the diagonal entry, and of what follows; both alike if there is none
+  bool ascends;
+
+  KOKKOS_FUNCTION bool is_there() const { return above > place; }
+  KOKKOS_FUNCTION static PlaceOfDiagonal of(std::int32_t const* columns, Offset begin, Offset end,
+                                            std::int32_t i) {
+    std::int32_t below = 0, disordered = 0;
+    for (Offset k = begin; k < end; ++k) below += columns[k] < i;
+    for (Offset k = begin + 1; k < end; ++k) disordered |= columns[k] <= columns[k - 1];
+    Offset const place = begin + below;
+    return {place, place + (place < end && columns[place] == i), disordered == 0};
+  }
+};
+
+/// \brief Finds the diagonal of a matrix whose rows ascend. For others, only `disordered` is
+/// meaningful. Leaves the root of |a_ii|, or 0 if that is not stored, and where what is above the
+/// diagonal begins.
 template <class Scalar, class Offset>
 struct DiagonalKernel {
-  using value_type = FirstRows;
+  using value_type = DiagonalFacts;
 
   Offset const* offsets;
   std::int32_t const* columns;
   Scalar const* values;
   double* roots;
+  Offset* above;
 
-  KOKKOS_FUNCTION void init(FirstRows& rows) const { rows = FirstRows(); }
-  KOKKOS_FUNCTION void join(FirstRows& rows, FirstRows const& others) const { rows.join(others); }
-  KOKKOS_FUNCTION void operator()(std::int32_t i, FirstRows& rows) const {
-    Offset const last = offsets[i + 1], at = place_of(columns, offsets[i], last, i);
-    bool const is_there = at < last && columns[at] == i;
-    Wide<Scalar> const entry(is_there ? values[at] : Scalar{});
+  KOKKOS_FUNCTION void init(DiagonalFacts& facts) const { facts = DiagonalFacts(); }
+  KOKKOS_FUNCTION void join(DiagonalFacts& facts, DiagonalFacts const& others) const {
+    facts.join(others);
+  }
+  KOKKOS_FUNCTION void operator()(std::int32_t i, DiagonalFacts& facts) const {
+    auto const at = PlaceOfDiagonal<Offset>::of(columns, offsets[i], offsets[i + 1], i);
+    Wide<Scalar> const entry(at.is_there() ? values[at.place] : Scalar{});
     roots[i] = Kokkos::sqrt(largest_part(entry));
-    rows.add(i, is_there, entry);
+    above[i] = at.above;
+    facts.add(i, at.is_there(), entry);
+    facts.upper += offsets[i + 1] - at.above;
+    facts.disordered |= !at.ascends;
   }
 };
 
-/// \brief Examines the diagonal of a matrix whose rows ascend: see DiagonalKernel.
+/// \brief The diagonal of a matrix: see DiagonalKernel.
+template <class Offset>
+struct Diagonal {
+  DiagonalFacts facts;
+  double const* roots;
+  Offset const* above;
+};
+
+/// \brief Finds it; into these arrays.
 template <class Exec, class Scalar, class Offset>
-DiagonalSigns diagonal_signs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                             double* roots) {
-  FirstRows rows;
+Diagonal<Offset> find_diagonal(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                               double* roots, Offset* above) {
+  Diagonal<Offset> found{{}, roots, above};
   Kokkos::parallel_reduce(
       "Solder::symmetry::diagonal", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
       DiagonalKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
-                                     A.values().data(), roots},
-      rows);
-  return rows.signs();
+                                     A.values().data(), roots, above},
+      found.facts);
+  return found;
 }
 
 /// \brief How many walks go through a matrix at once; 0: each entry's mirror image is searched.
@@ -370,16 +420,15 @@ std::int64_t walks_of(Exec const& exec) {
   return 0;
 }
 
-/// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
-/// \param roots of |a_ii|
+/// \brief Examines a square matrix whose rows ascend.
 /// \param walks 0 on a device
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                             double const* roots, std::int64_t walks) {
+                             Diagonal<Offset> const& diagonal, std::int64_t walks) {
   MirrorImages<Scalar, Offset> const mirror{A.row_offsets().data(),
                                             A.column_indices().data(),
                                             A.values().data(),
-                                            roots,
+                                            diagonal.roots,
                                             A.rows(),
                                             A.nonzeros()};
   MirroredPairs pairs;
@@ -393,12 +442,12 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
   };
   if constexpr (is_host_space<Exec>) {
     if (walks > 0) {
-      using Kernel = WalkKernel<Scalar, Offset>;
       auto const cursors = allocate<Offset>(exec, "Solder::symmetry::cursors",
                                             static_cast<std::size_t>(walks) * A.rows());
-      examine(walks, Kernel{{mirror}, cursors.data(), walks, false});
-      if (pairs.lower > pairs.paired && pairs.disordered == 0)
-        examine(walks, Kernel{{mirror}, cursors.data(), walks, true});
+      WalkKernel<Scalar, Offset> walk{{mirror}, diagonal.above, cursors.data(), walks};
+      examine(walks, walk);
+      walk.goes_on = true;
+      if (diagonal.facts.upper > pairs.paired) examine(walks, walk);
       return pairs;
     }
   }
@@ -410,33 +459,32 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// \brief A Symmetry, and what else was seen.
 struct SymmetryFacts {
   Symmetry symmetry;
-  bool is_ordered = false;    ///< the columns of each row ascend
   std::int64_t outsized = 0;  ///< of MirroredPairs; of an ordered matrix alone
   std::int64_t unpaired = 0;  ///< of MirroredPairs
 };
 
 /// \brief Looks at the pairs of a square matrix whose diagonal is known.
-/// \param diagonal its signs
-/// \param roots of |a_ii|
 template <class Scalar, class Exec, class Offset>
 SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                            DiagonalSigns const& diagonal, double const* roots) {
+                            Diagonal<Offset> const& diagonal) {
   SymmetryFacts facts;
   Symmetry& symmetry = facts.symmetry;
   symmetry.is_complex = ScalarTraits<Scalar>::is_complex;
   symmetry.is_square = true;
-  symmetry.diagonal = diagonal;
+  symmetry.diagonal = diagonal.facts.signs();
   std::int64_t const walks = walks_of(exec);
-  MirroredPairs pairs = mirrored_pairs(exec, A, roots, walks);
-  facts.is_ordered = pairs.disordered == 0;
-  if (facts.is_ordered) {
+  MirroredPairs pairs;
+  if (diagonal.facts.disordered == 0) {
+    pairs = mirrored_pairs(exec, A, diagonal, walks);
     facts.outsized = pairs.outsized;
   } else {
     auto const sorted =
         sum_duplicates(exec, conjugate_transpose(exec, conjugate_transpose(exec, A)));
-    auto const sums = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
-    symmetry.diagonal = diagonal_signs(exec, sorted, sums.data());
-    pairs = mirrored_pairs(exec, sorted, sums.data(), walks);
+    auto const roots = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
+    auto const above = allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
+    auto const of_sorted = find_diagonal(exec, sorted, roots.data(), above.data());
+    symmetry.diagonal = of_sorted.facts.signs();
+    pairs = mirrored_pairs(exec, sorted, of_sorted, walks);
   }
   symmetry.is_finite = pairs.infinite == 0;
   symmetry.pattern = pairs.unpaired == 0;
@@ -467,9 +515,9 @@ SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> co
 /// If the columns of each row ascend, this takes two kernels: one finds the diagonal, the other
 /// a_ji for each entry a_ij. On a host of up to 16 threads each thread walks through rows of its
 /// own in order, with a cursor in each row that only moves forward: so the time grows with the
-/// entries alone. 8 bytes per row are allocated meanwhile, and an offset per row and thread. Where
-/// the places of entries are not symmetric, it walks through the entries below the diagonal, too.
-/// Elsewhere threads bisect the columns of a row, which are usually cached, for each entry. If
+/// entries alone. 8 bytes and an offset per row are allocated meanwhile, and an offset per row and
+/// thread. Where the places of entries are not symmetric, a third kernel goes on to the end of each
+/// row. Elsewhere threads bisect the columns of a row, which are usually cached, for each entry. If
 /// columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per entry meanwhile),
 /// and the kernels run again. The result is the same every time, and for every number of threads.
 /// Waits for the device.
@@ -482,8 +530,9 @@ Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const&
     return none;
   }
   auto const roots = Impl::allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
-  auto const diagonal = Impl::diagonal_signs(exec, A, roots.data());
-  return Impl::look_at_pairs(exec, A, diagonal, roots.data()).symmetry;
+  auto const above = Impl::allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
+  auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data());
+  return Impl::look_at_pairs(exec, A, diagonal).symmetry;
 }
 
 }  // namespace Solder

@@ -78,7 +78,6 @@ class Engine {
     else
       Kokkos::parallel_for("Solder::engine::slots",
                            Kokkos::RangePolicy<Exec>(exec_, 0, 4 * columns()), make);
-    exec.fence("Solder::engine: the status is ready");
   }
 
   /// \brief Bytes that an engine allocates, reserve() for these programs included.

@@ -85,7 +85,7 @@ class ProgramMemory {
  public:
   /// \brief Takes the memory for programs of so many bytes.
   void reserve(Exec const& exec, std::size_t size) {
-    on_host_ = decltype(on_host_)("Solder::engine::programs", exec, size);
+    on_host_ = decltype(on_host_)("Solder::engine::programs", size);
     on_device_ = allocate_view<decltype(on_device_)>(exec, "Solder::engine::programs", size);
     exec.fence("Solder::engine: memory of programs is ready");
   }
