@@ -93,10 +93,14 @@ class Arena {
 
   Impl::Keeper& keeper() { return keeper_; }
 
-  /// \brief An array of its own, zero at first.
+  /// \brief An array, zero at first. It is one of its own, but on GPUs small arrays share memory:
+  /// of each further size that an allocation has, a GPU may have to make room for a first time,
+  /// which takes it 100 us, and as long when the last one goes.
   template <class T>
   T* array(char const* label, std::int64_t size) {
     auto const doubles = static_cast<std::size_t>((size * sizeof(T) + 7) / 8);
+    if (!Impl::is_host_space<Exec> && doubles <= block / 2)
+      return reinterpret_cast<T*>(this->doubles(doubles));
     if (next_array_ == arrays_.size()) arrays_.push_back(allocate(label, doubles));
     auto& array = arrays_[next_array_++];
     if (array.size < doubles) array = allocate(label, doubles);

@@ -40,9 +40,11 @@ struct Machine {
 
 template <class Exec>
 Machine machine_of(Exec const& exec) {
+  static auto const cores =  // the system reads a file: 20 us
+      static_cast<std::int32_t>(std::thread::hardware_concurrency());
   return {.is_host = Impl::is_host_space<Exec>,
           .multiprocessors = Impl::multiprocessors(exec),
-          .cores = static_cast<std::int32_t>(std::thread::hardware_concurrency()),
+          .cores = cores,
           .resident_teams = Impl::resident_league(exec),
           .is_measured = Impl::is_measured(exec),
           .has_progress = Impl::has_progress<Exec>};
