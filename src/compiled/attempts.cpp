@@ -10,7 +10,7 @@ namespace Solder::Compiled {
 Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
   return {.solver = candidate.solver,
           .preconditioner = candidate.preconditioner,
-          .why = candidate.because,
+          .why = std::string(candidate.because),
           .reason = Reason::breakdown,
           .ended = "its set-up failed: " + failure,
           .true_relative_residual = std::nan("")};
@@ -19,7 +19,7 @@ Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
 Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended) {
   return {.solver = candidate.solver,
           .preconditioner = candidate.preconditioner,
-          .why = candidate.because,
+          .why = std::string(candidate.because),
           .reason = report.reason,
           .ended = ended,
           .iterations = report.iterations,

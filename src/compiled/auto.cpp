@@ -60,7 +60,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       return "auto, none of " + std::to_string(candidates_.size()) + " candidates is set up\n";
     return "auto, number " + std::to_string(place_of_chosen() + 1) + " of " +
            std::to_string(candidates_.size()) + " candidates, " + chosen_.name() + ", because " +
-           chosen_.because + "\n" + current_->describe();
+           std::string(chosen_.because) + "\n" + current_->describe();
   }
   std::string explain() const override {
     Analysis analysis = analysis_;
@@ -143,7 +143,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::int32_t all_rows() const { return analysis_.rows.rows; }
   /// \brief The place in the list of what is set up; 0 if that is of an older list.
   std::size_t place_of_chosen() const {
-    auto const same = [&](Candidate const& other) { return same_as(other) == same_as(chosen_); };
+    auto const same = [&](Candidate const& other) { return other.is_same_as(chosen_); };
     auto const place = std::find_if(candidates_.begin(), candidates_.end(), same);
     return place == candidates_.end() ? 0 : std::size_t(place - candidates_.begin());
   }
@@ -254,7 +254,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   // ---- A search ----
 
   /// \brief Sets up the next candidate; false if there is none.
-  bool next(std::string const& failed) {
+  bool next(std::optional<Candidate> const& failed) {
     if (is_kept_) {  // what solved before has failed for these values
       try {
         look();
@@ -267,8 +267,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     while (++at_ < candidates_.size() && !watch_->has_ended()) {
       Candidate const& candidate = candidates_[at_];
-      if ((candidate.needs_definite && !may_be_definite_) || same_as(candidate) == failed ||
-          has_been_tried(candidate))
+      if ((candidate.needs_definite && !may_be_definite_) ||
+          (failed && candidate.is_same_as(*failed)) || has_been_tried(candidate))
         continue;
       if (set_up(candidate)) return true;
       know_singular();
@@ -295,11 +295,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (!watch_->any(!current().failure().empty())) return;
     unusable_.insert(preconditioner_of(chosen_));
   }
-  /// \brief What tells a candidate from others, two of which may differ in options alone.
-  static std::string same_as(Candidate const& candidate) {
-    return candidate.name() + candidate.because;
-  }
-  /// A candidate that was given up, and the iterations that it had left, which may be infinite.
+  /// A candidate that was given up, and the iterations that it needs from its next guess on, which
+  /// may be infinite.
   struct GivenUp {
     double left;
     Candidate candidate;
@@ -324,10 +321,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     return false;
   }
   /// \brief Seconds that what comes after the chosen one promises to take: `after`, or else what
-  /// was given up. 0 if nothing comes.
+  /// was given up, but not for CG. 0 if nothing comes.
   double promise_of_next(Candidate const* after) const {
     if (after != nullptr) return after->promise();
-    double const promise = given_up_.empty() ? 0 : most_promising()->promise();
+    double const promise = is_cg() || given_up_.empty() ? 0 : most_promising()->promise();
     return std::isfinite(promise) ? promise : 0;
   }
   /// \brief Begins again with the candidates for a matrix that is not definite. Called where cg has
@@ -347,16 +344,19 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   /// \brief Finds out, once for a matrix, whether A is structurally singular, and then begins again
   /// with the candidates for such a matrix. Called where a candidate has failed.
-  void know_singular() {
-    if (std::exchange(knows_rank_, true)) return;
+  /// \return whether it begins again
+  bool know_singular() {
+    if (std::exchange(knows_rank_, true)) return false;
     if constexpr (!over_ranks<Matrix>) {
       find_unmatched_rows(A_, analysis_);
       if (analysis_.unmatched_rows > 0) know_columns(analysis_);
-      if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return;
+      if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return false;
       candidates_ = candidates_of(analysis_, restriction_of(wanted_, inputs_));
       given_up_.clear();
       at_ = std::size_t(-1);
+      return true;
     }
+    return false;
   }
   /// \brief Begins again with the candidates for a matrix that a trial would have needed `before` +
   /// `left` iterations for.
@@ -387,7 +387,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     Candidate const* const after = in_peace ? nullptr : following();
     double const spent = is_kept_ ? 0 : chosen_.setup;
     watch_->begin_attempt(spent, chosen_.iteration, in_peace ? 0 : promise_of_next(after), is_one,
-                          chosen_.judged_from, is_cg());
+                          chosen_.judged_from, is_cg(), after == nullptr);
     if (after != nullptr && chosen_.is_trial && !is_kept_)
       watch_->put_on_trial(
           chosen_.iteration,
@@ -419,7 +419,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     best_residual_.reset();
     x_by_.clear();
     double setups = 0;  // in this solve
-    std::string const failed = is_kept_ ? same_as(chosen_) : "";
+    std::optional<Candidate> const failed = is_kept_ ? std::optional(chosen_) : std::nullopt;
     bool in_peace = !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
     bool revives = false;    // all others have ended
     bool is_helped = false;  // it has begun with what another one has left
@@ -447,16 +447,17 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         is_proven_ = true;
         break;
       }
-      if (is_one && tries_more) keep_best(x, worst);
       bool const is_hopeless = std::all_of(reports.begin(), reports.end(), [](Report const& each) {
         return each.iterations == 0 && std::isnan(each.true_relative_residual);
       });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
-      if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
-        given_up_.push_back({watch_->iterations_left(), chosen_});
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
+      bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
+      if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
+        given_up_.push_back({watch_->iterations_left() + (helps ? 0 : worst.iterations), chosen_});
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
+      if (is_one) keep_best(x, worst);
       // One that solved with the iterations that others had left may now take all.
       if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
           set_up(Candidate(chosen_))) {
@@ -467,18 +468,18 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (worst.reason == Reason::indefinite_matrix) know_indefinite();
       if (chosen_.is_trial && chosen_.needs_definite && watch_->is_given_up())
         know_rate(won <= 0.1 ? 0 : worst.iterations, watch_->iterations_left());
-      if (!watch_->is_given_up() && !is_kept_) know_singular();
-      if (might_be_definite != may_be_definite_) revives = false;
+      bool begins_anew = might_be_definite != may_be_definite_;
+      if (!watch_->is_given_up() && !is_kept_) begins_anew |= know_singular();
+      if (begins_anew) revives = false;
       bool goes_on = !revives && next(failed);
       // In a list that begins anew, candidates may be given up.
-      if (was_kept || might_be_definite != may_be_definite_) in_peace = !tries_more;
+      if (was_kept || begins_anew) in_peace = !tries_more;
       if (!goes_on) in_peace = revives = goes_on = revive();
       setups += std::chrono::duration<double>(Clock::now() - before_setup).count();
       if (!goes_on) {
         watch_->has_ended();  // notes whether the time is up
         break;
       }
-      bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
       if (is_one && !helps) restore(x);
       is_helped |= !is_one || helps;  // several x are not kept
     }
@@ -541,9 +542,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief Takes the memory of a copy of x, if it is not there.
   void reserve(Copy& copy, char const* label) {
     if (copy && copy->extent(0) == std::size_t(rows())) return;
+    Copy made;
     Impl::together(Impl::ranks_of(A_), [&] {
-      copy.emplace(Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, label, rows()));
+      made.emplace(Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, label, rows()));
     });
+    copy = std::move(made);
   }
 
   void save(T const* x) {
@@ -554,11 +557,16 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     Impl::copy(exec_, Vector<T>(x, rows()), *guess_);
     x_by_ = guess_by_;
   }
-  /// \brief Keeps the x of an attempt if its true residual is the smallest so far.
+  /// \brief Keeps the x of an attempt if its true residual is the smallest so far, and if there is
+  /// memory for it. Called where another one follows.
   void keep_best(T const* x, Report const& report) {
     if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
     if (best_residual_ && *best_residual_ <= report.true_relative_residual) return;
-    reserve(best_, "Solder::auto::best");
+    try {
+      reserve(best_, "Solder::auto::best");
+    } catch (std::exception const&) {  // of this rank or another one
+      return;
+    }
     best_residual_ = report.true_relative_residual;
     best_by_ = x_by_;
     Impl::copy(exec_, *best_, Vector<T const>(x, rows()));

@@ -379,7 +379,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
                        rates.stage * solver.stages,
           .model = model,
           .likely = likely,
-          .because = std::string(rule.because),
+          .because = rule.because,
           .needs_definite = rule.needs_definite,
           // A flow's residual falls late: when what flows in has come through the mesh.
           .judged_from = std::max(Haste::least_iterations, is_large_flow(of) ? likely : 0)};
@@ -465,9 +465,7 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
   sort();
   std::vector<Candidate> candidates;
   for (auto& [group, candidate] : found) {
-    auto const is_same = [&](Candidate const& other) {
-      return other.name() == candidate.name() && other.because == candidate.because;
-    };
+    auto const is_same = [&](Candidate const& other) { return candidate.is_same_as(other); };
     if (std::none_of(candidates.begin(), candidates.end(), is_same))
       candidates.push_back(std::move(candidate));
   }
@@ -637,8 +635,8 @@ Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {
 std::string introduced(Analysis const& analysis, std::vector<Candidate> const& candidates,
                        std::size_t chosen) {
   std::string text = describe(analysis) + "  first: " + candidates[chosen].solver + " with " +
-                     candidates[chosen].preconditioner + ", because " + candidates[chosen].because +
-                     "\n";
+                     candidates[chosen].preconditioner + ", because " +
+                     std::string(candidates[chosen].because) + "\n";
   std::string others;
   std::string before = candidates[chosen].name();  // which others may have with other options
   for (std::size_t k = chosen + 1; k < candidates.size(); ++k) {
@@ -658,7 +656,7 @@ std::string explained(Analysis const& analysis, std::vector<Candidate> const& ca
                   "  %2zu. %-18s about %5d iterations, %8.3g s, set-up %.2g s: ", k + 1,
                   candidate.name().c_str(), candidate.likely,
                   candidate.likely * candidate.iteration, candidate.setup);
-    text += line + candidate.because + "\n";
+    text += line + std::string(candidate.because) + "\n";
   }
   return text;
 }

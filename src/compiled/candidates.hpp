@@ -38,8 +38,8 @@ struct Candidate {
   double setup = 0;                                       ///< seconds of the set-up, by the model
   double iteration = 0;                                   ///< seconds of an iteration, by the model
   Likely model{0, 0, 0};                                  ///< of its iterations
-  int likely = 0;         ///< iterations that it takes where it suits the matrix, by the model
-  std::string because{};  ///< why it is tried: a sentence without a full stop
+  int likely = 0;              ///< iterations that it takes where it suits the matrix, by the model
+  std::string_view because{};  ///< why it is tried: a sentence without a full stop, a literal
   bool needs_definite = false;  ///< of no use once A has turned out to be indefinite
   /// It has no set-up to speak of, and goes on only as long as it promises to end before others
   /// would; for single right-hand sides.
@@ -51,6 +51,11 @@ struct Candidate {
 
   /// \brief "cg+amg".
   std::string name() const { return solver + "+" + preconditioner; }
+  /// \brief Whether the other one is the same; two may differ in options alone, and then in why.
+  bool is_same_as(Candidate const& other) const {
+    return solver == other.solver && preconditioner == other.preconditioner &&
+           because == other.because;
+  }
   /// \brief Seconds that it promises to take, set-up and all.
   double promise() const { return setup + likely * iteration; }
   /// \brief The same where CG with jacobi takes so many iterations.

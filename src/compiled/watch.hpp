@@ -161,13 +161,15 @@ class Watch {
   }
   /// \brief Begins a candidate; see Haste. With several right-hand sides, which may be solved one
   /// after another, each candidate has all iterations for each, and is given up for all of them.
+  /// \param is_last only what was given up before may follow
   void begin_attempt(double spent, double iteration, double next, bool is_one,
-                     int least = Haste::least_iterations, bool is_cg = false) {
+                     int least = Haste::least_iterations, bool is_cg = false,
+                     bool is_last = false) {
     verdict_ = Verdict::none;
     is_one_ = is_one;
     heard_ = 0;
     // A candidate that is not the last leaves half of the iterations to the others.
-    half_ = is_one && next > 0 ? std::max((most_ - iterations_) / 2, 1000) : most_;
+    half_ = is_one && next > 0 && !is_last ? std::max((most_ - iterations_) / 2, 1000) : most_;
     haste_.begin(spent, iteration, next, tolerance_, least, is_cg);
   }
   /// \brief Puts the candidate that was begun on trial; see Haste.
@@ -240,7 +242,7 @@ class Watch {
                     left);
     else
       std::snprintf(text, sizeof text, "given up: its residual no longer falls; ");
-    return std::string(text) + "the next candidate is predicted to take less time";
+    return std::string(text) + "another candidate is predicted to take less time";
   }
   /// \brief Why all ended before a solution was found; empty where the last candidate says it.
   std::string end_of_all() const {

@@ -49,7 +49,7 @@ void check_format(Exec const& exec, RunConfig const& run, std::string const& for
   if (format == "auto" || format == "csr") return;
   MatrixFormat wanted = MatrixFormat::automatic;
   read_word(format, wanted);
-  RowStatistics rows = row_statistics(exec, A);
+  RowStatistics rows = row_statistics(exec, A, wanted);
   if (wanted == MatrixFormat::block) rows.blocks = find_blocks(exec, A);
   auto const refuse = [&](std::string const& why) {
     throw InputError(concat(run.where("execution.matrix_format"),

@@ -127,6 +127,15 @@ TEST(FormatChoice, ALongRowAloneSpeaksAgainstSlices) {
   EXPECT_EQ(choose_format(MatrixFormat::automatic, s, 8, false).format, MatrixFormat::csr);
 }
 
+TEST(FormatChoice, SortingMayPayWhereSlicesHaveMoreLanesForARow) {
+  auto s = rows_of(2, 40, 60'000, 200'000, 200'000);  // so few that chains of loads decide
+  s.rows = 5000;
+  EXPECT_FALSE(Solder::Impl::sorting_may_pay(s, 8));
+  s.sell_lane_bits = 2;
+  EXPECT_TRUE(Solder::Impl::sorting_may_pay(s, 8));
+  EXPECT_FALSE(Solder::Impl::sorting_may_pay(mesh, 8));
+}
+
 TEST(FormatChoice, CsrOnHosts) {
   for (auto const& s : {stencil, mesh, hub})
     EXPECT_EQ(choose_format(MatrixFormat::automatic, s, 8, true).format, MatrixFormat::csr);

@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace SolderTest {
@@ -15,7 +16,7 @@ using Vector = std::vector<double>;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-inline bool contains(std::string const& text, std::string const& part) {
+inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 

@@ -557,4 +557,16 @@ TEST(Watch, DoesNotCallSlowWhatHasEndedByItself) {
   }
 }
 
+/// Half of the iterations are for candidates that have not been tried.
+TEST(Watch, LeavesHalfOfTheIterationsToOthersUnlessItIsTheLast) {
+  for (bool const is_last : {true, false}) {
+    Solder::Compiled::Watch watch({}, Solder::AutoOptions{});
+    watch.begin_solve();
+    watch.begin_attempt(0, 1, 1e9, true, 1, false, is_last);
+    for (int const iteration : {0, 4999, 5001})
+      watch.listen({iteration, std::pow(0.999, iteration), 0.0});
+    EXPECT_EQ(watch.is_given_up(), !is_last);
+  }
+}
+
 }  // namespace

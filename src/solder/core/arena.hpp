@@ -93,9 +93,9 @@ class Arena {
 
   Impl::Keeper& keeper() { return keeper_; }
 
-  /// \brief An array, zero at first. It is one of its own, but on GPUs small arrays share memory:
-  /// of each further size that an allocation has, a GPU may have to make room for a first time,
-  /// which takes it 100 us, and as long when the last one goes.
+  /// \brief An array, zero at first; after rewind() what was there. On GPUs small ones share
+  /// memory: the first allocation of a new size there, and the release of the last one, take 100 us
+  /// each.
   template <class T>
   T* array(char const* label, std::int64_t size) {
     auto const doubles = static_cast<std::size_t>((size * sizeof(T) + 7) / 8);

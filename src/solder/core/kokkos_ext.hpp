@@ -141,7 +141,7 @@ auto allocated(char const* label, std::size_t bytes, Make const& make) {
 }
 
 /// \brief An array that both the host and kernels of Exec read and write while a kernel runs, zero
-/// at first.
+/// at first. Where its memory is kept from an earlier one, no kernel may use that any more.
 ///
 /// Kokkos's pinned memory of HIP is not coherent: what a kernel writes may stay unseen until it
 /// ends. There it is allocated as coherent memory; elsewhere it is Kokkos's.
@@ -178,7 +178,7 @@ class StatusArray {
     View const view = kept == nullptr ? make() : kept->template take<View>(size, is_used, make);
     owner_ = std::make_shared<View>(view);
     data_ = view.data();
-    std::fill(data_, data_ + size, T{});  // by the host: a GPU takes 90 us for 64 kB of its memory
+    std::fill(data_, data_ + size, T{});  // a GPU would take 90 us for 64 kB of the host's memory
   }
 
   std::shared_ptr<void> owner_;

@@ -52,8 +52,9 @@ struct Spread {
 /// The size of a complex number is the larger one of its parts. An entry that is stored as 0 counts
 /// for the lengths and patterns of rows, and for nothing else.
 struct Analysis {
-  Symmetry symmetry;   ///< of values and pattern, and the signs of the diagonal
-  RowStatistics rows;  ///< number and lengths of the rows; without the rows that SELL might sort
+  Symmetry symmetry;  ///< of values and pattern, and the signs of the diagonal
+  RowStatistics
+      rows;  ///< number and lengths of the rows, as row_statistics() has them for `automatic`
 
   Spread diagonal;                      ///< of |a_ii|; its zeros: 0 or not stored
   std::int32_t negative_diagonals = 0;  ///< rows whose a_ii has a negative real part
@@ -174,29 +175,27 @@ struct RowFactsKernel {
     } else {  // zeros are passed over
       lower = 0;
       for (Offset k = begin; k < end; ++k) {
-        if (values[k] == Scalar{}) continue;
+        if (columns[k] == i || largest_part(Wide<Scalar>(values[k])) == 0) continue;
         lower += columns[k] < i;
         first = Kokkos::min(first, columns[k]);
         last = Kokkos::max(last, columns[k]);
       }
     }
+    Offset const count_above = end - begin - below - on_it;
     double const size = largest_part(diagonal), real = real_part(diagonal);
     facts.off_diagonals += count;
     facts.lower += lower;
     if (real != 0) facts.opposite += real > 0 ? negative : positive;
     facts.bandwidth = Kokkos::max(facts.bandwidth, Kokkos::max(i - first, last - i));
-    Offset const behind = begin + below + on_it;
     facts.diagonal.add(size);
     facts.row_sizes.add(larger(largest, size));
-    facts.signs.add(i, on_it > 0, diagonal);
-    facts.signs.upper += end - behind;
-    facts.signs.disordered |= !ascends;
+    facts.signs.add(i, on_it > 0, diagonal, count_above, ascends);
     if (real < 0) ++facts.negative_diagonals;
     if (size > 0 && size >= (1 - rounding_of<Scalar>)*others) ++facts.dominant_rows;
     if (others > 0) facts.dominance = smaller(facts.dominance, size / others);
     if (is_repeated(i)) ++facts.repeated_rows;
     roots[i] = Kokkos::sqrt(size);
-    above[i] = behind;
+    above[i] = end - count_above;
   }
 
  private:
@@ -305,12 +304,11 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
       facts);
   auto const pairs =
       look_at_pairs(exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()});
-  bool const is_ordered = facts.signs.disordered == 0;
   analysis.symmetry = pairs.symmetry;
   analysis.unpaired = pairs.unpaired;
-  analysis.outsized = is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
-  analysis.knows_columns = is_ordered && (analysis.symmetry.hermitian.is_exact() ||
-                                          analysis.symmetry.symmetric.is_exact());
+  analysis.outsized = pairs.is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
+  analysis.knows_columns = pairs.is_ordered && (analysis.symmetry.hermitian.is_exact() ||
+                                                analysis.symmetry.symmetric.is_exact());
   if (analysis.knows_columns) analysis.column_sizes = facts.row_sizes;
   analysis.diagonal = facts.diagonal;
   analysis.row_sizes = facts.row_sizes;
@@ -324,12 +322,14 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.repeated_rows = facts.repeated_rows;
 }
 
-/// \brief Calls f(), whose first 16 bytes a row, with 8 more for offsets of 64 bits, are allocated
-/// at once.
+/// \brief Calls f(), whose first arrays are allocated at once: the roots of the diagonal, where
+/// what is above it begins, and the cursors of check_symmetry().
 template <class Scalar, class Exec, class Offset, class F>
-void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f) {
+void with_memory_for_a_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                            F const& f) {
   using Memory = Temporaries<Exec>;
-  Memory memory((sizeof(double) + 2 * sizeof(Offset)) * std::size_t(A.rows()) +
+  auto const offsets = static_cast<std::size_t>(1 + walks_of(exec));
+  Memory memory((sizeof(double) + offsets * sizeof(Offset)) * std::size_t(A.rows()) +
                 16 * part_alignment);
   typename Memory::Frame const frame(memory);
   Memory::temporarily(f);
@@ -339,7 +339,7 @@ void with_memory_for_a_look(CsrMatrix<Scalar, Exec, Offset> const& A, F const& f
 template <class Scalar, class Exec, class Offset>
 Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
-  with_memory_for_a_look(A, [&] {
+  with_memory_for_a_look(exec, A, [&] {
     analysis.rows = row_statistics(exec, A, MatrixFormat::automatic);
     if (A.rows() > 0 && A.rows() == A.columns())
       look_at_entries(exec, A, analysis);
@@ -365,7 +365,8 @@ template <class Scalar, class Exec, class Offset>
 void find_column_sizes(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                        Analysis& analysis) {
   if (analysis.knows_columns) return;
-  Impl::with_memory_for_a_look(A, [&] { analysis.column_sizes = Impl::sizes_of_columns(exec, A); });
+  Impl::with_memory_for_a_look(exec, A,
+                               [&] { analysis.column_sizes = Impl::sizes_of_columns(exec, A); });
   analysis.knows_columns = true;
 }
 
@@ -375,9 +376,8 @@ void find_column_sizes(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& 
 /// It takes what check_symmetry() and row_statistics() take; one kernel that goes through all rows
 /// finds the diagonal, too. Where A is not equal to its transpose or conjugate transpose to the
 /// bit, or the columns of a row do not ascend, find_column_sizes() goes through all entries once
-/// more, and through the columns. 16 bytes a row are allocated meanwhile, at once (an allocation
-/// takes a GPU as long as a kernel). Together about as long as ten products with A. Waits for the
-/// device.
+/// more, and through the columns. Its memory is allocated at once, as an allocation takes a GPU as
+/// long as a kernel. It takes about as long as ten products with A, and waits for the device.
 /// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Analysis analyse(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {

@@ -330,26 +330,33 @@ SOLDER_MAKES_LAMBDAS SliceStatistics look_at_slices(Exec const& exec, Offset con
   return all;
 }
 
-/// \brief The window in which rows are to be sorted, and what slices would store then.
+/// \brief How rows are to be sorted, and what slices would store then.
+template <class Exec>
 struct SellChoice {
-  std::int32_t sigma = 1;  ///< 1: rows are not sorted
-  SliceStatistics slices;
+  using Permutation = typename SellLayout<Exec>::Permutation;
+
+  std::int32_t sigma = 1;                            ///< the window; 1: rows are not sorted
+  Permutation permutation = no_view<Permutation>();  ///< the rows as they are sorted
+  SliceStatistics slices{};
 };
 
 /// \brief Chooses whether rows are sorted: where that saves much padding, but never on hosts.
 /// \param may_sort whether sorting is to be looked at, asked where slices in order have much
 /// padding
 template <class Exec, class Offset, class MaySort>
-SellChoice choose_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
-                         std::int64_t nonzeros, std::int32_t lane_bits, MaySort const& may_sort) {
+SellChoice<Exec> choose_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
+                               std::int64_t nonzeros, std::int32_t lane_bits,
+                               MaySort const& may_sort) {
   auto const not_worth_it =
       static_cast<std::int64_t>(padding_not_worth_sorting * static_cast<double>(nonzeros));
-  SellChoice choice{1, look_at_slices(exec, offsets, nullptr, rows, lane_bits)};
+  SellChoice<Exec> choice;
+  choice.slices = look_at_slices(exec, offsets, nullptr, rows, lane_bits);
   if (is_host_space<Exec> || choice.slices.entries - nonzeros <= not_worth_it || !may_sort())
     return choice;
   auto const permutation = sort_windows(exec, offsets, rows, sell_window);
   auto const sorted = look_at_slices(exec, offsets, permutation.data(), rows, lane_bits);
-  if (choice.slices.entries - sorted.entries > not_worth_it) choice = {sell_window, sorted};
+  if (choice.slices.entries - sorted.entries > not_worth_it)
+    choice = {sell_window, permutation, sorted};
   return choice;
 }
 
@@ -370,11 +377,15 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
   SellLayout<Exec> layout;
   layout.lane_bits = shape.lane_bits == SellShape::automatic ? sell_lane_bits(exec, rows, nonzeros)
                                                              : shape.lane_bits;
-  layout.sigma =
-      open ? choose_slices(exec, offsets, rows, nonzeros, layout.lane_bits, [] { return true; })
-                 .sigma
-           : shape.sigma;
-  if (layout.sigma > 1) layout.permutation = sort_windows(exec, offsets, rows, layout.sigma);
+  if (open && !is_host_space<Exec>) {
+    auto const choice =
+        choose_slices(exec, offsets, rows, nonzeros, layout.lane_bits, [] { return true; });
+    layout.sigma = choice.sigma;
+    layout.permutation = choice.permutation;
+  } else if (!open && shape.sigma > 1) {
+    layout.sigma = shape.sigma;
+    layout.permutation = sort_windows(exec, offsets, rows, shape.sigma);
+  }
   measure_slices(exec, offsets, rows, layout);
   return layout;
 }
@@ -420,8 +431,8 @@ SOLDER_MAKES_LAMBDAS void fill_slices(Exec const& exec, CsrMatrix<Scalar, Exec, 
 /// C is the warp size divided by the lanes per row. In ELL all slices are as wide as the longest
 /// row, so no slice offsets are needed. In SELL each slice is as wide as its own longest row, and
 /// rows may be sorted by length within windows of sigma rows. x, and the rows that consumers see,
-/// are in the original order. Construction takes 2 or 3 kernels, where it chooses to sort 6, and
-/// the memory of the padded entries.
+/// are in the original order. Construction takes 2 to 5 kernels, and the memory of the padded
+/// entries.
 ///
 /// \tparam Scalar float, double or Kokkos::complex of them
 template <class Scalar, class Exec>

@@ -128,6 +128,8 @@ struct MirroredPairs {
   std::int64_t unpaired = 0;  ///< entries without a mirror image
   std::int64_t paired = 0;    ///< entries below the diagonal that have one
   std::int32_t infinite = 0;  ///< 1 if some entry is
+  /// 1 if some are not in the order of their columns; only a search finds it.
+  std::int32_t disordered = 0;
 
   /// \brief Takes those of other entries.
   KOKKOS_FUNCTION void join(MirroredPairs const& others) {
@@ -137,6 +139,7 @@ struct MirroredPairs {
     unpaired += others.unpaired;
     paired += others.paired;
     infinite |= others.infinite;
+    disordered |= others.disordered;
   }
 };
 
@@ -238,6 +241,7 @@ struct SearchKernel : MirrorImages<Scalar, Offset> {
     for (Offset k = begin; k < end; ++k) {
       while (offsets[i + 1] <= k) ++i;
       std::int32_t const j = columns[k];
+      if (k > offsets[i] && j <= columns[k - 1]) pairs.disordered = 1;
       Offset const at = place_of(columns, offsets[j], offsets[j + 1], i);
       this->look_at(i, j, k, at, at < offsets[j + 1] && columns[at] == i, pairs);
     }
@@ -312,21 +316,25 @@ struct WalkKernel : MirrorImages<Scalar, Offset> {
   }
 };
 
-/// \brief What the diagonal of a matrix shows, and whether it is where it should be.
+/// \brief What the rows of a matrix show of its diagonal.
 struct DiagonalFacts {
   static constexpr std::int32_t none = Kokkos::Experimental::finite_max_v<std::int32_t>;
   std::int32_t missing = none, zero = none, negative = none, not_real = none;  ///< the first rows
-  std::int32_t disordered = 0;  ///< 1 if the columns of some row do not ascend
+  std::int32_t disordered = 0;  ///< 1 if a row was seen whose columns do not ascend
   std::int64_t upper = 0;       ///< entries above the diagonal, if they ascend
 
   /// \brief Takes the diagonal entry of row i, 0 if it is not stored.
+  /// \param above entries of the row above the diagonal
   template <class Wide>
-  KOKKOS_INLINE_FUNCTION void add(std::int32_t i, bool is_there, Wide const& entry) {
+  KOKKOS_INLINE_FUNCTION void add(std::int32_t i, bool is_there, Wide const& entry,
+                                  std::int64_t above, bool ascends) {
     double const real = real_part(entry);
     if (!is_there) missing = Kokkos::min(missing, i);
     if (is_there && real == 0) zero = Kokkos::min(zero, i);
     if (real < 0) negative = Kokkos::min(negative, i);
     if (imaginary_part(entry) != 0) not_real = Kokkos::min(not_real, i);
+    upper += above;
+    disordered |= !ascends;
   }
   /// \brief Takes those of other rows.
   KOKKOS_INLINE_FUNCTION void join(DiagonalFacts const& others) {
@@ -343,23 +351,6 @@ struct DiagonalFacts {
   }
 };
 
-/// \brief Where the diagonal of a row is, if its columns ascend.
-template <class Offset>
-struct PlaceOfDiagonal {
-  Offset place, above;  ///< of the diagonal entry, and of what follows; both alike if there is none
-  bool ascends;
-
-  KOKKOS_FUNCTION bool is_there() const { return above > place; }
-  KOKKOS_FUNCTION static PlaceOfDiagonal of(std::int32_t const* columns, Offset begin, Offset end,
-                                            std::int32_t i) {
-    std::int32_t below = 0, disordered = 0;
-    for (Offset k = begin; k < end; ++k) below += columns[k] < i;
-    for (Offset k = begin + 1; k < end; ++k) disordered |= columns[k] <= columns[k - 1];
-    Offset const place = begin + below;
-    return {place, place + (place < end && columns[place] == i), disordered == 0};
-  }
-};
-
 /// \brief Finds the diagonal of a matrix whose rows ascend. For others, only `disordered` is
 /// meaningful. Leaves the root of |a_ii|, or 0 if that is not stored, and where what is above the
 /// diagonal begins.
@@ -372,19 +363,32 @@ struct DiagonalKernel {
   Scalar const* values;
   double* roots;
   Offset* above;
+  bool bisects;  ///< rows, and does not see whether they ascend; else it reads them
 
   KOKKOS_FUNCTION void init(DiagonalFacts& facts) const { facts = DiagonalFacts(); }
   KOKKOS_FUNCTION void join(DiagonalFacts& facts, DiagonalFacts const& others) const {
     facts.join(others);
   }
   KOKKOS_FUNCTION void operator()(std::int32_t i, DiagonalFacts& facts) const {
-    auto const at = PlaceOfDiagonal<Offset>::of(columns, offsets[i], offsets[i + 1], i);
-    Wide<Scalar> const entry(at.is_there() ? values[at.place] : Scalar{});
+    Offset const begin = offsets[i], end = offsets[i + 1];
+    Offset place = begin;
+    bool ascends = true;
+    if (bisects) {
+      place = place_of(columns, begin, end, i);
+    } else {
+      std::int32_t before = -1;
+      for (Offset k = begin; k < end; ++k) {
+        place += columns[k] < i;
+        ascends = ascends && columns[k] > before;
+        before = columns[k];
+      }
+    }
+    bool const is_there = place < end && columns[place] == i;
+    Wide<Scalar> const entry(is_there ? values[place] : Scalar{});
+    Offset const count_above = end - place - is_there;
     roots[i] = Kokkos::sqrt(largest_part(entry));
-    above[i] = at.above;
-    facts.add(i, at.is_there(), entry);
-    facts.upper += offsets[i + 1] - at.above;
-    facts.disordered |= !at.ascends;
+    above[i] = end - count_above;
+    facts.add(i, is_there, entry, count_above, ascends);
   }
 };
 
@@ -397,14 +401,15 @@ struct Diagonal {
 };
 
 /// \brief Finds it; into these arrays.
+/// \param bisects see DiagonalKernel
 template <class Exec, class Scalar, class Offset>
 Diagonal<Offset> find_diagonal(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                               double* roots, Offset* above) {
+                               double* roots, Offset* above, bool bisects) {
   Diagonal<Offset> found{{}, roots, above};
   Kokkos::parallel_reduce(
       "Solder::symmetry::diagonal", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
       DiagonalKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
-                                     A.values().data(), roots, above},
+                                     A.values().data(), roots, above, bisects},
       found.facts);
   return found;
 }
@@ -420,7 +425,7 @@ std::int64_t walks_of(Exec const& exec) {
   return 0;
 }
 
-/// \brief Examines a square matrix whose rows ascend.
+/// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
 /// \param walks 0 on a device
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
@@ -459,6 +464,7 @@ MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> c
 /// \brief A Symmetry, and what else was seen.
 struct SymmetryFacts {
   Symmetry symmetry;
+  bool is_ordered = false;    ///< the columns of each row ascend
   std::int64_t outsized = 0;  ///< of MirroredPairs; of an ordered matrix alone
   std::int64_t unpaired = 0;  ///< of MirroredPairs
 };
@@ -474,15 +480,16 @@ SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> co
   symmetry.diagonal = diagonal.facts.signs();
   std::int64_t const walks = walks_of(exec);
   MirroredPairs pairs;
-  if (diagonal.facts.disordered == 0) {
-    pairs = mirrored_pairs(exec, A, diagonal, walks);
+  if (diagonal.facts.disordered == 0) pairs = mirrored_pairs(exec, A, diagonal, walks);
+  facts.is_ordered = diagonal.facts.disordered == 0 && pairs.disordered == 0;
+  if (facts.is_ordered) {
     facts.outsized = pairs.outsized;
   } else {
     auto const sorted =
         sum_duplicates(exec, conjugate_transpose(exec, conjugate_transpose(exec, A)));
     auto const roots = allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
     auto const above = allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
-    auto const of_sorted = find_diagonal(exec, sorted, roots.data(), above.data());
+    auto const of_sorted = find_diagonal(exec, sorted, roots.data(), above.data(), true);
     symmetry.diagonal = of_sorted.facts.signs();
     pairs = mirrored_pairs(exec, sorted, of_sorted, walks);
   }
@@ -519,9 +526,8 @@ SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> co
 /// thread. Where the places of entries are not symmetric, a third kernel goes on to the end of each
 /// row. Elsewhere threads bisect the columns of a row, which are usually cached, for each entry. If
 /// columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per entry meanwhile),
-/// and the kernels run again. The result is the same every time, and for every number of threads.
-/// Waits for the device.
-/// \ingroup matrices
+/// of which the two kernels run. The result is the same every time, and for every number of
+/// threads. Waits for the device. \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   if (A.rows() != A.columns()) {
@@ -531,7 +537,8 @@ Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const&
   }
   auto const roots = Impl::allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
   auto const above = Impl::allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
-  auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data());
+  bool const searches = Impl::walks_of(exec) == 0;  // which sees whether columns ascend
+  auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data(), searches);
   return Impl::look_at_pairs(exec, A, diagonal).symmetry;
 }
 
