@@ -285,24 +285,30 @@ struct WalkKernel : MirrorImages<Scalar, Offset> {
   }
 
  private:
-  /// \brief Row i, up to the diagonal.
+  /// \brief Row i, up to the diagonal. What most entries of most matrices are is looked at here:
+  /// finite, and like the entry that the cursor is at.
   void examine(std::int32_t i, std::int32_t begin, Offset* cursor, MirroredPairs& found) const {
+    constexpr bool may_be_alike = !ScalarTraits<Scalar>::is_complex;
+    std::int32_t const* const columns = this->columns;
     double const most = (1 + rounding_of<Scalar>)*this->roots[i];
     for (Offset k = this->offsets[i]; k < above[i]; ++k) {
-      std::int32_t const j = this->columns[k];
-      if (j == i) return this->look_at(i, i, k, k, true, found);
-      Offset const at = moved(cursor[j], i, j, begin, found);
-      bool const is_paired = at < this->offsets[j + 1] && this->columns[at] == i;
-      cursor[j] = at + is_paired;
-      if constexpr (!ScalarTraits<Scalar>::is_complex) {  // most pairs of most matrices are alike
-        double const size = largest_part(Wide<Scalar>(this->values[k]));
-        if (is_paired && this->values[k] == this->values[at] && size <= most * this->roots[j] &&
-            size <= this->greatest) {
-          ++found.paired;
-          continue;
-        }
+      std::int32_t const j = columns[k];
+      double const size = largest_part(Wide<Scalar>(this->values[k]));
+      bool const is_usual = may_be_alike && size <= this->greatest;
+      if (j == i) {
+        if (!is_usual) this->look_at(i, i, k, k, true, found);
+        return;
       }
-      this->look_at(i, j, k, at, is_paired, found);
+      Offset const last = this->offsets[j + 1];
+      Offset at = cursor[j];
+      if (at == unset || (at < last && columns[at] < i)) at = moved(at, i, j, begin, found);
+      bool const is_paired = at < last && columns[at] == i;
+      cursor[j] = at + is_paired;
+      if (is_usual && is_paired && this->values[k] == this->values[at] &&
+          size <= most * this->roots[j])
+        ++found.paired;
+      else
+        this->look_at(i, j, k, at, is_paired, found);
     }
   }
   /// \brief A cursor of row j, moved to column i or beyond.
