@@ -177,8 +177,8 @@ struct MirrorImages {
     pairs.join(others);
   }
 
-  /// \brief Looks at entry k, which is (i, j). Both entries of a pair are examined at the lower
-  /// one. \param at where (j, i) is, if `is_paired`
+  /// \brief Looks at entry k, which is (i, j). A pair is examined at its lower entry.
+  /// \param at where (j, i) is, if `is_paired`
   KOKKOS_FUNCTION void look_at(std::int32_t i, std::int32_t j, Offset k, Offset at, bool is_paired,
                                MirroredPairs& pairs) const {
     if (!is_paired) ++pairs.unpaired;
@@ -532,8 +532,9 @@ SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> co
 /// thread. Where the places of entries are not symmetric, a third kernel goes on to the end of each
 /// row. Elsewhere threads bisect the columns of a row, which are usually cached, for each entry. If
 /// columns do not ascend, two transposes sort a copy (with doubles, 32 bytes per entry meanwhile),
-/// of which the two kernels run. The result is the same every time, and for every number of
-/// threads. Waits for the device. \ingroup matrices
+/// of which the two kernels run. It waits for the device. The result is the same every time, and
+/// for every number of threads.
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   if (A.rows() != A.columns()) {
