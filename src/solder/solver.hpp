@@ -163,7 +163,8 @@ class Solver {
   bool solves_columns_at_once() const { return made_->solves_columns_at_once(); }
   /// \brief The bytes that the first solve of so many right-hand sides will allocate, without A, M
   /// and the compaction of columns. 0: for one, a view of rank 1, which is what reserve()
-  /// allocates.
+  /// allocates. A solver that chooses takes more where a candidate fails: what the next one takes,
+  /// and a copy of x.
   std::size_t workspace_bytes(std::int32_t columns = 0) const {
     return made_->workspace_bytes(columns);
   }

@@ -148,6 +148,22 @@ TEST_F(Auto, GivesCgUpForAnotherPreconditionerAlone) {
   }
 }
 
+/// Where the last candidate promises less than one that was given up, that one goes on.
+TEST_F(Auto, GivesTheLastCandidateUpForOneThatWasGivenUp) {
+  if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
+  HostCsr<double> A = Solder::fem_poisson_2d<double>(40);
+  auto const numbers = random_vector<double>(A.rows, 5);
+  for (int i = 0; i < A.rows; ++i)  // neither preconditioner mends such rows
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      A.values[k] *= std::pow(10, 1.5 * numbers[i]);
+  Report const report = expect_solved(A, {{"candidates", "gmres+jacobi gmres+none"}});
+  ASSERT_GE(report.attempts.size(), 3u) << report;
+  for (int const k : {0, 1})
+    EXPECT_TRUE(contains(report.attempts[k].ended, "given up: ")) << report;
+  EXPECT_EQ(report.attempts[1].preconditioner, "none");
+  EXPECT_EQ(report.attempts[2].preconditioner, "jacobi");
+}
+
 /// What is slow for one of several right-hand sides is given up for all of them, whether they are
 /// solved at once, as by cg, or one by one, as by gmres.
 TEST_F(Auto, GivesUpForSeveralRightHandSides) {
