@@ -268,7 +268,8 @@ TEST_F(Auto, GivesTheBestXBackWhereNoneHasSolved) {
   EXPECT_FALSE(contains(report.detail, "x is the guess")) << report.detail;
 }
 
-/// The first candidate comes near enough for its x to be gone on from, and the second no nearer.
+/// The first candidate comes near enough for its x to be gone on from, and the second, which is not
+/// given up, no nearer.
 TEST_F(Auto, SaysWhoseXALaterCandidateHasGivenBack) {
   if (!is_host) GTEST_SKIP() << "one kernel of a GPU takes all iterations, none is given up";
   HostCsr<double> A = tridiagonal(40, -1, 2, -1);
@@ -278,7 +279,7 @@ TEST_F(Auto, SaysWhoseXALaterCandidateHasGivenBack) {
   b.back() -= 1;
   auto const [report, x] =
       solve(make_solver(exec, Matrix(exec, A),
-                        {{"candidates", "gmres+none bicgstab+none"}, {"max_iterations", 60}}),
+                        {{"candidates", "gmres+none cg+none"}, {"max_iterations", 60}}),
             b);
   ASSERT_EQ(report.attempts.size(), 2u) << report;
   double const first = report.attempts[0].true_relative_residual;
