@@ -30,7 +30,8 @@ namespace {
 ///
 /// The constructor sets up the first candidate that can be. A solve goes on to the next where one
 /// ends without having converged, or is given up by the Watch. The next one begins with the x
-/// reached so far if its residual is a tenth of the one begun with, else with the x begun with.
+/// reached so far if its residual is a tenth of the one begun with, or less than it near the
+/// tolerance, else with the x begun with.
 /// Where all have ended, those that were given up go on, and are not given up again. The one that
 /// has solved is kept for the solves that follow. Where none has, x is the best that any had. It
 /// costs a vector, and a copy of x before each candidate; another one of each where one has failed.
@@ -310,10 +311,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         given_up_.begin(), given_up_.end(),
         [](auto const& one, auto const& other) { return one.promise() < other.promise(); });
   }
-  /// \brief Goes on with those that were given up, the most promising first.
+  /// \brief Goes on with those that were given up, the most promising first; if A is structurally
+  /// singular, only with those whose residual fell.
   bool revive() {
     while (!given_up_.empty() && !watch_->has_ended()) {
       auto const best = most_promising();
+      if (analysis_.unmatched_rows > 0 && !std::isfinite(best->promise())) return false;
       Candidate const candidate = best->candidate;
       given_up_.erase(best);
       if (set_up(candidate)) return true;
@@ -448,11 +451,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         break;
       }
       bool const is_hopeless = std::all_of(reports.begin(), reports.end(), [](Report const& each) {
-        return each.iterations == 0 && std::isnan(each.true_relative_residual);
+        return each.reason == Reason::converged ||
+               (each.iterations == 0 && std::isnan(each.true_relative_residual));
       });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
-      bool const helps = won <= 0.1 && wanted_.automatic.guess_tolerance == 0;
+      bool const is_near = worst.true_relative_residual <= 10 * wanted_.automatic.tolerance;
+      bool const helps = won <= (is_near ? 0.9 : 0.1) && wanted_.automatic.guess_tolerance == 0;
       if (watch_->is_given_up() && !chosen_.is_trial)  // a trial stands in the list once more
         given_up_.push_back({watch_->iterations_left() + (helps ? 0 : worst.iterations), chosen_});
       auto const before_setup = Clock::now();
