@@ -27,6 +27,12 @@ Attempt attempt_of(Candidate const& candidate, Report const& report, std::string
           .solve_seconds = report.solve_seconds};
 }
 
+std::vector<GivenUp>::const_iterator most_promising(std::vector<GivenUp> const& given_up) {
+  return std::min_element(
+      given_up.begin(), given_up.end(),
+      [](GivenUp const& one, GivenUp const& other) { return one.promise() < other.promise(); });
+}
+
 Report worst_of(std::vector<Report> const& reports) {
   auto const failed = std::find_if(reports.begin(), reports.end(), [](Report const& report) {
     return report.reason != Reason::converged;

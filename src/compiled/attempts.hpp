@@ -19,6 +19,17 @@ Attempt failed_set_up(Candidate const& candidate, std::string const& failure);
 /// \param ended how, in a sentence
 Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended);
 
+/// \brief A candidate that was given up.
+struct GivenUp {
+  double left;  ///< iterations that it needs from its next guess on; may be infinite
+  Candidate candidate;
+
+  /// \brief Seconds that it promises to take if it goes on, its set-up included.
+  double promise() const { return candidate.setup + left * candidate.iteration; }
+};
+/// \brief The most promising of them; end() if there is none.
+std::vector<GivenUp>::const_iterator most_promising(std::vector<GivenUp> const& given_up);
+
 /// \brief The report of the first right-hand side that has not converged, else of the one with the
 /// most iterations; but with the time and the largest residual of all.
 Report worst_of(std::vector<Report> const& reports);

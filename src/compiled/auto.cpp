@@ -7,7 +7,6 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <solder/core/allocate.hpp>
 #include <solder/core/deadline.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
@@ -18,6 +17,7 @@
 
 #include "attempts.hpp"
 #include "candidates.hpp"
+#include "copies_of_x.hpp"
 #include "made.hpp"
 #include "systems.hpp"
 #include "watch.hpp"
@@ -47,7 +47,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
 
  public:
   Auto(Exec const& exec, Matrix const& A, Wanted const& wanted, SolverInputs const& inputs)
-      : exec_(exec), A_(A), wanted_(wanted), inputs_(inputs) {
+      : exec_(exec), A_(A), wanted_(wanted), inputs_(inputs), copies_(exec, Impl::ranks_of(A)) {
     watch_ = std::make_shared<Watch>(inputs.monitor, wanted.automatic, Impl::ranks_of(A));
     begin_search();
   }
@@ -85,7 +85,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   }
   void reserve() override {
     current().reserve();
-    reserve(guess_, "Solder::auto::guess");
+    copies_.reserve(rows());
   }
 
   Report solve(T const* b, T* x) override {
@@ -296,26 +296,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (!watch_->any(!current().failure().empty())) return;
     unusable_.insert(preconditioner_of(chosen_));
   }
-  /// A candidate that was given up, and the iterations that it needs from its next guess on, which
-  /// may be infinite.
-  struct GivenUp {
-    double left;
-    Candidate candidate;
-
-    /// \brief Seconds that it promises to take if it goes on, its set-up included.
-    double promise() const { return candidate.setup + left * candidate.iteration; }
-  };
-  /// \brief The most promising of those that were given up; end() if there is none.
-  auto most_promising() const {
-    return std::min_element(
-        given_up_.begin(), given_up_.end(),
-        [](auto const& one, auto const& other) { return one.promise() < other.promise(); });
-  }
   /// \brief Goes on with those that were given up, the most promising first; if A is structurally
   /// singular, only with those whose residual fell.
   bool revive() {
     while (!given_up_.empty() && !watch_->has_ended()) {
-      auto const best = most_promising();
+      auto const best = most_promising(given_up_);
       if (analysis_.unmatched_rows > 0 && !std::isfinite(best->promise())) return false;
       Candidate const candidate = best->candidate;
       given_up_.erase(best);
@@ -327,8 +312,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// was given up, but not for CG. 0 if nothing comes.
   double promise_of_next(Candidate const* after) const {
     if (after != nullptr) return after->promise();
-    double const promise = is_cg() || given_up_.empty() ? 0 : most_promising()->promise();
+    double const promise = is_cg() || given_up_.empty() ? 0 : most_promising(given_up_)->promise();
     return std::isfinite(promise) ? promise : 0;
+  }
+  /// \brief Begins with a new list of candidates.
+  void begin_list(Restriction const& restriction) {
+    candidates_ = candidates_of(analysis_, restriction);
+    at_ = std::size_t(-1);
   }
   /// \brief Begins again with the candidates for a matrix that is not definite. Called where cg has
   /// found it so.
@@ -337,9 +327,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (!std::exchange(may_be_definite_, false) && !is_kept_) return;
     rule_out_definite(analysis_);
     if (wanted_.automatic.candidates.empty()) {
-      candidates_ = candidates_of(analysis_, restriction_of(wanted_, inputs_));
+      begin_list(restriction_of(wanted_, inputs_));
       given_up_.clear();
-      at_ = std::size_t(-1);
     } else if (is_kept_) {
       at_ = std::size_t(-1);
     }
@@ -354,9 +343,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       find_unmatched_rows(A_, analysis_);
       if (analysis_.unmatched_rows > 0) know_columns(analysis_);
       if (analysis_.unmatched_rows == 0 || !wanted_.automatic.candidates.empty()) return false;
-      candidates_ = candidates_of(analysis_, restriction_of(wanted_, inputs_));
+      begin_list(restriction_of(wanted_, inputs_));
       given_up_.clear();
-      at_ = std::size_t(-1);
       return true;
     }
     return false;
@@ -367,8 +355,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     Restriction restriction = restriction_of(wanted_, inputs_);
     restriction.plain_iterations =
         std::min(before + left, std::max(most_plain_iterations(all_rows()), double(before)));
-    candidates_ = candidates_of(analysis_, restriction);
-    at_ = std::size_t(-1);
+    begin_list(restriction);
   }
   /// \brief The next candidate that may take less time than the chosen one, or null.
   Candidate const* following() const {
@@ -419,8 +406,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (is_one) reserve();
     std::vector<Report> total;
     given_up_.clear();
-    best_residual_.reset();
-    x_by_.clear();
+    copies_.begin();
     double setups = 0;  // in this solve
     std::optional<Candidate> const failed = is_kept_ ? std::optional(chosen_) : std::nullopt;
     bool in_peace = !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
@@ -434,7 +420,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     for (;;) {
       begin_attempt(in_peace, is_one);
-      if (is_one) save(x);
+      if (is_one) copies_.save(x);
       std::vector<Report> const reports = run(current());
       if (reports.empty()) return reports;
       Report const worst = worst_of(reports);
@@ -462,7 +448,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         given_up_.push_back({watch_->iterations_left() + (helps ? 0 : worst.iterations), chosen_});
       auto const before_setup = Clock::now();
       has_failed_ = true;  // until one has solved, also where something is thrown
-      if (is_one) keep_best(x, worst);
+      if (is_one) copies_.keep_best(x, worst);
       // One that solved with the iterations that others had left may now take all.
       if (is_kept_ && worst.reason == Reason::max_iterations && limit_ < watch_->most() &&
           set_up(Candidate(chosen_))) {
@@ -485,13 +471,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
         watch_->has_ended();  // notes whether the time is up
         break;
       }
-      if (is_one && !helps) restore(x);
+      if (is_one && !helps) copies_.restore(x);
       is_helped |= !is_one || helps;  // several x are not kept
     }
-    if (total.front().reason != Reason::converged && best_residual_) take_best(x, total.front());
+    copies_.take_best(x, total.front());
     for (std::size_t c = 0; c < total.size(); ++c) {
       total[c].setup_seconds += setups;
-      explain_end(total[c], x_by_[c]);
+      explain_end(total[c], copies_.by(c));
       total[c].attempts = attempts_;
     }
     attempts_.clear();
@@ -505,10 +491,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   void note(Report const& worst, std::vector<Report> const& reports) {
     attempts_.push_back(attempt_of(chosen_, worst, watch_->sentence(worst.detail)));
     attempts_.back().setup_seconds = std::exchange(setup_seconds_, 0);
-    x_by_.resize(reports.size(), nobody);
     last_ = int(attempts_.size()) - 1;
-    for (std::size_t c = 0; c < reports.size(); ++c)
-      if (!reports[c].kept_guess) x_by_[c] = last_;
+    copies_.note(last_, reports);
   }
   /// \brief Says why a solve has not converged, and whose x it gives back.
   /// \param x_by the number of the attempt whose x it is; nobody: x is the guess
@@ -535,54 +519,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     Attempt const& attempt = attempts_[std::size_t(x_by)];
     report.detail += "; x is that of " + attempt.solver + "+" + attempt.preconditioner +
                      ", which has the smallest residual";
-  }
-
-  // ---- Copies of x ----
-
-  using Copy = std::optional<Impl::DeviceArray<T, Exec>>;
-  template <class Entry>
-  using Vector =
-      Kokkos::View<Entry*, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-
-  /// \brief Takes the memory of a copy of x, if it is not there.
-  void reserve(Copy& copy, char const* label) {
-    if (copy && copy->extent(0) == std::size_t(rows())) return;
-    Copy made;
-    Impl::together(Impl::ranks_of(A_), [&] {
-      made.emplace(Impl::allocate_view<Impl::DeviceArray<T, Exec>>(exec_, label, rows()));
-    });
-    copy = std::move(made);
-  }
-
-  void save(T const* x) {
-    Impl::copy(exec_, *guess_, Vector<T const>(x, rows()));
-    guess_by_ = x_by_;
-  }
-  void restore(T* x) {
-    Impl::copy(exec_, Vector<T>(x, rows()), *guess_);
-    x_by_ = guess_by_;
-  }
-  /// \brief Keeps the x of an attempt if its true residual is the smallest so far, and if there is
-  /// memory for it. Called where another one follows.
-  void keep_best(T const* x, Report const& report) {
-    if (report.reason == Reason::converged || std::isnan(report.true_relative_residual)) return;
-    if (best_residual_ && *best_residual_ <= report.true_relative_residual) return;
-    try {
-      reserve(best_, "Solder::auto::best");
-    } catch (std::exception const&) {  // of this rank or another one
-      return;
-    }
-    best_residual_ = report.true_relative_residual;
-    best_by_ = x_by_;
-    Impl::copy(exec_, *best_, Vector<T const>(x, rows()));
-  }
-  /// \brief Gives the best x back where the last one is worse.
-  void take_best(T* x, Report& last) {
-    if (last.true_relative_residual <= *best_residual_) return;
-    Impl::copy(exec_, Vector<T>(x, rows()), *best_);
-    exec_.fence("Solder::auto: x is the best one");
-    last.true_relative_residual = *best_residual_;
-    x_by_ = best_by_;
   }
 
   // ---- Batches ----
@@ -646,16 +582,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool may_be_definite_ = true;
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
-  std::vector<Attempt> attempts_;        ///< of the solve under way, and before it
-  std::size_t pending_ = 0;              ///< of these, those before it
-  double setup_seconds_ = 0;             ///< of the candidate that is set up, until it is noted
-  Copy guess_, best_;                    ///< of the attempt; of all, where one has failed
-  std::set<std::string> unusable_;       ///< preconditioners that cannot be applied
-  std::optional<double> best_residual_;  ///< of the best x
-  static constexpr int nobody = -1;      ///< has made the guess of the solve
-  int last_ = nobody;                    ///< the number of the last attempt that has run
-  /// The attempts that have made x, guess_ and best_, by number, one for each column.
-  std::vector<int> x_by_, guess_by_, best_by_;
+  std::vector<Attempt> attempts_;   ///< of the solve under way, and before it
+  std::size_t pending_ = 0;         ///< of these, those before it
+  double setup_seconds_ = 0;        ///< of the candidate that is set up, until it is noted
+  std::set<std::string> unusable_;  ///< preconditioners that cannot be applied
+  static constexpr int nobody = CopiesOfX<T, Exec>::nobody;
+  int last_ = nobody;  ///< the number of the last attempt that has run
+  CopiesOfX<T, Exec> copies_;
   std::shared_ptr<Made> for_batch_;
   std::string batch_by_;
 };

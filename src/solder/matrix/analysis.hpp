@@ -322,24 +322,17 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.repeated_rows = facts.repeated_rows;
 }
 
-/// \brief Calls f(), whose first arrays are allocated at once: the roots of the diagonal, where
-/// what is above it begins, and the cursors of check_symmetry().
-template <class Scalar, class Exec, class Offset, class F>
-void with_memory_for_a_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                            F const& f) {
+/// \brief analyse() without Analysis::column_sizes, unless these are known for nothing.
+template <class Scalar, class Exec, class Offset>
+Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   using Memory = Temporaries<Exec>;
+  // At once: the roots of the diagonal, where what is above it begins, and the cursors of walks.
   auto const offsets = static_cast<std::size_t>(1 + walks_of(exec));
   Memory memory((sizeof(double) + offsets * sizeof(Offset)) * std::size_t(A.rows()) +
                 16 * part_alignment);
   typename Memory::Frame const frame(memory);
-  Memory::temporarily(f);
-}
-
-/// \brief analyse() without Analysis::column_sizes, unless these are known for nothing.
-template <class Scalar, class Exec, class Offset>
-Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   Analysis analysis;
-  with_memory_for_a_look(exec, A, [&] {
+  Memory::temporarily([&] {
     analysis.rows = row_statistics(exec, A, MatrixFormat::automatic);
     if (A.rows() > 0 && A.rows() == A.columns())
       look_at_entries(exec, A, analysis);
@@ -365,8 +358,7 @@ template <class Scalar, class Exec, class Offset>
 void find_column_sizes(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                        Analysis& analysis) {
   if (analysis.knows_columns) return;
-  Impl::with_memory_for_a_look(exec, A,
-                               [&] { analysis.column_sizes = Impl::sizes_of_columns(exec, A); });
+  analysis.column_sizes = Impl::sizes_of_columns(exec, A);
   analysis.knows_columns = true;
 }
 

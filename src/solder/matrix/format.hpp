@@ -159,8 +159,9 @@ inline bool sorting_may_pay(RowStatistics s, std::size_t scalar_bytes) {
 
 /// \brief The statistics of a matrix except its blocks, which find_blocks() finds; from one kernel
 /// over the row offsets, and two more where SELL might sort the rows; waits for them.
-/// \param wanted if automatic, SELL is said to sort rows only where that could pay; if it is
-/// another format than SELL, never \ingroup matrices
+/// \param wanted sell: rows are sorted if that saves much; automatic: if it could pay as well;
+/// another format: never
+/// \ingroup matrices
 template <class Scalar, class Exec, class Offset>
 RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              MatrixFormat wanted = MatrixFormat::sell) {
