@@ -217,6 +217,34 @@ TYPED_TEST(BlockOfDouble, BlocksThatWereNotFoundInTheMatrixAreRefused) {
   EXPECT_THROW(Matrix(exec, others, find_blocks(exec, some)), std::invalid_argument);
 }
 
+TEST(BlockRows, EachBlockBeginsOnceInItsRows) {
+  std::mt19937 random(7);
+  for (int size = 2; size <= 6; ++size)
+    for (double const filled : {0.1, 0.5, 0.9, 1.0}) {
+      int const rows = 8 * size, columns = 12 * size;
+      std::vector<int> offsets{0}, entries;
+      std::vector<std::set<int>> blocks(8);
+      std::bernoulli_distribution is_filled(filled);
+      for (int i = 0; i < rows; ++i) {
+        for (int j = 0; j < columns; ++j)
+          if ((i / size + j / size) % 3 != 0 && is_filled(random)) {
+            entries.push_back(j);
+            blocks[i / size].insert(j / size);
+          }
+        offsets.push_back(int(entries.size()));
+      }
+      Solder::Impl::BlockRows<int> const of{offsets.data(), entries.data(), size, 8, 1};
+      for (int i = 0; i < 8; ++i) {
+        std::vector<int> begun;
+        for (int k = offsets[i * size]; k < offsets[(i + 1) * size]; ++k)
+          if (of.begins_block(i, k)) begun.push_back(entries[k] / size);
+        std::sort(begun.begin(), begun.end());
+        EXPECT_EQ(begun, std::vector<int>(blocks[i].begin(), blocks[i].end()))
+            << "row " << i << " of blocks of " << size << ", " << filled << " filled";
+      }
+    }
+}
+
 TYPED_TEST(BlockOfDouble, StatisticsFindTheBlocks) {
   TypeParam const exec;
   auto const found = [&](HostCsr<double> const& host) {

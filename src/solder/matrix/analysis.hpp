@@ -15,6 +15,7 @@
 #include <solder/core/allocate.hpp>
 #include <solder/core/compiled.hpp>
 #include <solder/core/errors.hpp>
+#include <solder/core/findings.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -209,6 +210,16 @@ struct RowFactsKernel {
   }
 };
 
+/// \brief The spread of an array of sizes.
+struct SpreadKernel {
+  using value_type = Spread;
+  double const* sizes;
+
+  KOKKOS_FUNCTION void init(Spread& all) const { all = Spread(); }
+  KOKKOS_FUNCTION void join(Spread& all, Spread const& others) const { all.join(others); }
+  KOKKOS_FUNCTION void operator()(std::int32_t place, Spread& all) const { all.add(sizes[place]); }
+};
+
 /// \brief The sizes of the columns.
 template <class Scalar, class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS Spread sizes_of_columns(Exec const& exec,
@@ -230,17 +241,8 @@ SOLDER_MAKES_LAMBDAS Spread sizes_of_columns(Exec const& exec,
         }
       });
   Spread all;
-  Kokkos::parallel_reduce(
-      "Solder::analysis::columns", each_row,
-      KOKKOS_LAMBDA(int j, double& smallest, double& largest, std::int32_t& zeros) {
-        double const size = sizes[j];
-        if (size == 0) ++zeros;
-        if (size > 0 && size < smallest) smallest = size;
-        if (size > largest) largest = size;
-      },
-      Kokkos::Min<double>(all.smallest), Kokkos::Max<double>(all.largest), all.zeros);
-  return all.zeros == n ? Spread{.zeros = n}  // a reducer begins with the largest finite number
-                        : all;
+  Kokkos::parallel_reduce("Solder::analysis::columns", each_row, SpreadKernel{sizes}, all);
+  return all;
 }
 
 /// \brief How many entries of a matrix whose rows do not ascend are outsized; see Analysis.
@@ -288,22 +290,39 @@ inline std::string plural(std::int64_t count, char const* one, char const* many)
   return std::to_string(count) + (count == 1 ? one : many);
 }
 
-/// \brief Looks at the entries of a square matrix: all of an Analysis but its rows, and the sizes
-/// of its columns where A is not equal to its transpose or conjugate transpose to the bit.
+/// \brief What the kernels of a look find.
+struct LookFindings {
+  SliceStatistics slices;
+  RowFacts rows;
+  MirroredPairs pairs;  ///< of a search
+};
+
+/// \brief Looks at a square matrix: all of an Analysis but the sizes of its columns, where A is not
+/// equal to its transpose or conjugate transpose to the bit.
 template <class Scalar, class Exec, class Offset>
-void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                     Analysis& analysis) {
+Analysis look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   std::int32_t const n = A.rows();
   auto const roots = allocate<double>(exec, "Solder::analysis::diagonal", n);
   auto const above = allocate<Offset>(exec, "Solder::analysis::above", n);
-  RowFacts facts;
+  Findings<LookFindings, Exec> const findings(exec);
+  look_at_slices(exec, slices_of(exec, A), findings.place(&LookFindings::slices));
   Kokkos::parallel_reduce(
       "Solder::analysis::rows", Kokkos::RangePolicy<Exec>(exec, 0, n),
       RowFactsKernel<Scalar, Offset>{A.row_offsets().data(), A.column_indices().data(),
                                      A.values().data(), roots.data(), above.data()},
-      facts);
-  auto const pairs =
-      look_at_pairs(exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()});
+      findings.place(&LookFindings::rows));
+  std::int64_t const walks = walks_of(exec);
+  if (walks == 0) search_pairs(exec, A, roots.data(), findings.place(&LookFindings::pairs));
+  LookFindings seen = findings.read();
+  RowFacts const& facts = seen.rows;
+  if constexpr (is_host_space<Exec>)
+    if (walks > 0 && facts.signs.disordered == 0)
+      seen.pairs = walk_through_pairs(
+          exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()}, walks);
+  auto const pairs = symmetry_of(exec, A, facts.signs, seen.pairs);
+
+  Analysis analysis;
+  analysis.rows = statistics_by(seen.slices, exec, A, MatrixFormat::automatic);
   analysis.symmetry = pairs.symmetry;
   analysis.unpaired = pairs.unpaired;
   analysis.outsized = pairs.is_ordered ? pairs.outsized : outsized_entries(exec, A, roots.data());
@@ -320,6 +339,7 @@ void look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
   analysis.dominant_rows = facts.dominant_rows;
   analysis.bandwidth = facts.bandwidth;
   analysis.repeated_rows = facts.repeated_rows;
+  return analysis;
 }
 
 /// \brief analyse() without Analysis::column_sizes, unless these are known for nothing.
@@ -331,15 +351,13 @@ Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) 
   Memory memory((sizeof(double) + offsets * sizeof(Offset)) * std::size_t(A.rows()) +
                 16 * part_alignment);
   typename Memory::Frame const frame(memory);
-  Analysis analysis;
-  Memory::temporarily([&] {
+  return Memory::temporarily([&] {
+    if (A.rows() > 0 && A.rows() == A.columns()) return look_at_entries(exec, A);
+    Analysis analysis;
     analysis.rows = row_statistics(exec, A, MatrixFormat::automatic);
-    if (A.rows() > 0 && A.rows() == A.columns())
-      look_at_entries(exec, A, analysis);
-    else
-      analysis.symmetry = check_symmetry(exec, A);
+    analysis.symmetry = check_symmetry(exec, A);
+    return analysis;
   });
-  return analysis;
 }
 
 #ifdef SOLDER_COMPILED

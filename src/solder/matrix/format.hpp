@@ -155,6 +155,39 @@ inline bool sorting_may_pay(RowStatistics s, std::size_t scalar_bytes) {
          product_nanoseconds(MatrixFormat::csr, s, scalar_bytes);
 }
 
+/// \brief What looks at the slices that a matrix would have.
+template <class Scalar, class Exec, class Offset>
+SliceKernel<Offset> slices_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
+  return {A.row_offsets().data(), nullptr, A.rows(), sell_lane_bits(exec, A.rows(), A.nonzeros())};
+}
+
+/// \brief row_statistics() of a matrix whose slices are known.
+template <class Scalar, class Exec, class Offset>
+RowStatistics statistics_by(SliceStatistics const& in_order, Exec const& exec,
+                            CsrMatrix<Scalar, Exec, Offset> const& A, MatrixFormat wanted) {
+  RowStatistics s;
+  s.rows = A.rows();
+  s.nonzeros = A.nonzeros();
+  if (s.rows == 0) return s;
+  auto const kernel = slices_of(exec, A);
+  s.csr_lane_bits = A.device_operator().lane_bits;
+  s.sell_lane_bits = kernel.lane_bits;
+  s.longest = A.longest_row();
+  s.mean = static_cast<double>(s.nonzeros) / s.rows;
+  std::int64_t const lanes = std::int64_t(1) << s.sell_lane_bits;
+  s.ell_entries = slice_count(s.rows, s.sell_lane_bits) * ((s.longest + lanes - 1) / lanes) * warp;
+  auto const may_sort = [&] {
+    return wanted == MatrixFormat::sell ||
+           (wanted == MatrixFormat::automatic && sorting_may_pay(s, sizeof(Scalar)));
+  };
+  auto const choice = choose_slices(exec, kernel, s.nonzeros, in_order, may_sort);
+  s.shortest = choice.slices.shortest;
+  s.deviation = std::sqrt(std::max(0.0, choice.slices.squares / s.rows - s.mean * s.mean));
+  s.sigma = choice.sigma;
+  s.sell_entries = choice.slices.entries;
+  return s;
+}
+
 }  // namespace Impl
 
 /// \brief The statistics of a matrix except its blocks, which find_blocks() finds; from one kernel
@@ -165,29 +198,9 @@ inline bool sorting_may_pay(RowStatistics s, std::size_t scalar_bytes) {
 template <class Scalar, class Exec, class Offset>
 RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              MatrixFormat wanted = MatrixFormat::sell) {
-  RowStatistics s;
-  s.rows = A.rows();
-  s.nonzeros = A.nonzeros();
-  if (s.rows == 0) return s;
-  Offset const* const offsets = A.row_offsets().data();
-  s.csr_lane_bits = A.device_operator().lane_bits;
-  s.sell_lane_bits = Impl::sell_lane_bits(exec, s.rows, s.nonzeros);
-  s.longest = A.longest_row();
-  s.mean = static_cast<double>(s.nonzeros) / s.rows;
-  std::int64_t const lanes = std::int64_t(1) << s.sell_lane_bits;
-  s.ell_entries =
-      Impl::slice_count(s.rows, s.sell_lane_bits) * ((s.longest + lanes - 1) / lanes) * Impl::warp;
-  auto const may_sort = [&] {
-    return wanted == MatrixFormat::sell ||
-           (wanted == MatrixFormat::automatic && Impl::sorting_may_pay(s, sizeof(Scalar)));
-  };
-  auto const choice =
-      Impl::choose_slices(exec, offsets, s.rows, s.nonzeros, s.sell_lane_bits, may_sort);
-  s.shortest = choice.slices.shortest;
-  s.deviation = std::sqrt(std::max(0.0, choice.slices.squares / s.rows - s.mean * s.mean));
-  s.sigma = choice.sigma;
-  s.sell_entries = choice.slices.entries;
-  return s;
+  Impl::SliceStatistics in_order;
+  if (A.rows() > 0) Impl::look_at_slices(exec, Impl::slices_of(exec, A), in_order);
+  return Impl::statistics_by(in_order, exec, A, wanted);
 }
 
 /// \brief Whether choose_format() is to know the blocks of a matrix. Small matrices are searched

@@ -262,7 +262,7 @@ SOLDER_MAKES_LAMBDAS typename SellLayout<Exec>::Permutation sort_windows(Exec co
 
 /// \brief The lengths of the rows of a matrix, or of a slice, and what slices would store of them.
 struct SliceStatistics {
-  std::int32_t shortest = 0;
+  std::int32_t shortest = Kokkos::Experimental::finite_max_v<std::int32_t>;
   double squares = 0;        ///< summed: integers, exact in any order, up to 2^53
   std::int64_t entries = 0;  ///< padding included
 };
@@ -275,7 +275,7 @@ KOKKOS_FUNCTION SliceStatistics look_at_slice(Offset const* offsets, std::int32_
                                               std::int32_t slice) {
   std::int32_t const in_slice = warp >> lane_bits, first = slice * in_slice,
                      end = Kokkos::min(first + in_slice, rows);
-  SliceStatistics seen{Kokkos::Experimental::finite_max_v<std::int32_t>};
+  SliceStatistics seen;
   std::int32_t longest = 0;
   for (std::int32_t place = first; place < end; ++place) {
     std::int32_t const row = row_at == nullptr ? place : row_at[place];
@@ -310,24 +310,34 @@ SOLDER_MAKES_LAMBDAS void measure_slices(Exec const& exec, Offset const* offsets
       layout.entries);
 }
 
-/// \brief Looks at all slices of rows. Waits for the device.
-/// \param row_at see look_at_slice
-template <class Exec, class Offset>
-SOLDER_MAKES_LAMBDAS SliceStatistics look_at_slices(Exec const& exec, Offset const* offsets,
-                                                    std::int32_t const* row_at, std::int32_t rows,
-                                                    std::int32_t lane_bits) {
-  SliceStatistics all;
+/// \brief Looks at a slice of rows for each index.
+template <class Offset>
+struct SliceKernel {
+  using value_type = SliceStatistics;
+
+  Offset const* offsets;
+  std::int32_t const* row_at;  ///< see look_at_slice
+  std::int32_t rows, lane_bits;
+
+  KOKKOS_FUNCTION void init(SliceStatistics& all) const { all = SliceStatistics(); }
+  KOKKOS_FUNCTION void join(SliceStatistics& all, SliceStatistics const& others) const {
+    all.shortest = Kokkos::min(all.shortest, others.shortest);
+    all.squares += others.squares;
+    all.entries += others.entries;
+  }
+  KOKKOS_FUNCTION void operator()(std::int32_t slice, SliceStatistics& all) const {
+    join(all, look_at_slice(offsets, row_at, rows, lane_bits, slice));
+  }
+};
+
+/// \brief Looks at all slices of rows.
+/// \param result a variable of the host, which is waited for; or a View
+template <class Exec, class Offset, class Result>
+void look_at_slices(Exec const& exec, SliceKernel<Offset> const& kernel, Result&& result) {
   Kokkos::parallel_reduce(
       "Solder::sell::look_at_slices",
-      Kokkos::RangePolicy<Exec>(exec, 0, slice_count(rows, lane_bits)),
-      KOKKOS_LAMBDA(int s, std::int32_t& shortest, double& squares, std::int64_t& entries) {
-        auto const seen = look_at_slice(offsets, row_at, rows, lane_bits, s);
-        shortest = Kokkos::min(shortest, seen.shortest);
-        squares += seen.squares;
-        entries += seen.entries;
-      },
-      Kokkos::Min<std::int32_t>(all.shortest), all.squares, all.entries);
-  return all;
+      Kokkos::RangePolicy<Exec>(exec, 0, slice_count(kernel.rows, kernel.lane_bits)), kernel,
+      result);
 }
 
 /// \brief How rows are to be sorted, and what slices would store then.
@@ -341,22 +351,23 @@ struct SellChoice {
 };
 
 /// \brief Chooses whether rows are sorted: where that saves much padding, but never on hosts.
+/// \param in_order the slices of the rows in order
 /// \param may_sort whether sorting is to be looked at, asked where slices in order have much
 /// padding
 template <class Exec, class Offset, class MaySort>
-SellChoice<Exec> choose_slices(Exec const& exec, Offset const* offsets, std::int32_t rows,
-                               std::int64_t nonzeros, std::int32_t lane_bits,
-                               MaySort const& may_sort) {
+SellChoice<Exec> choose_slices(Exec const& exec, SliceKernel<Offset> kernel, std::int64_t nonzeros,
+                               SliceStatistics const& in_order, MaySort const& may_sort) {
   auto const not_worth_it =
       static_cast<std::int64_t>(padding_not_worth_sorting * static_cast<double>(nonzeros));
   SellChoice<Exec> choice;
-  choice.slices = look_at_slices(exec, offsets, nullptr, rows, lane_bits);
-  if (is_host_space<Exec> || choice.slices.entries - nonzeros <= not_worth_it || !may_sort())
+  choice.slices = in_order;
+  if (is_host_space<Exec> || in_order.entries - nonzeros <= not_worth_it || !may_sort())
     return choice;
-  auto const permutation = sort_windows(exec, offsets, rows, sell_window);
-  auto const sorted = look_at_slices(exec, offsets, permutation.data(), rows, lane_bits);
-  if (choice.slices.entries - sorted.entries > not_worth_it)
-    choice = {sell_window, permutation, sorted};
+  auto const permutation = sort_windows(exec, kernel.offsets, kernel.rows, sell_window);
+  kernel.row_at = permutation.data();
+  SliceStatistics sorted;
+  look_at_slices(exec, kernel, sorted);
+  if (in_order.entries - sorted.entries > not_worth_it) choice = {sell_window, permutation, sorted};
   return choice;
 }
 
@@ -378,8 +389,10 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
   layout.lane_bits = shape.lane_bits == SellShape::automatic ? sell_lane_bits(exec, rows, nonzeros)
                                                              : shape.lane_bits;
   if (open && !is_host_space<Exec>) {
-    auto const choice =
-        choose_slices(exec, offsets, rows, nonzeros, layout.lane_bits, [] { return true; });
+    SliceKernel<Offset> const kernel{offsets, nullptr, rows, layout.lane_bits};
+    SliceStatistics in_order;
+    look_at_slices(exec, kernel, in_order);
+    auto const choice = choose_slices(exec, kernel, nonzeros, in_order, [] { return true; });
     layout.sigma = choice.sigma;
     layout.permutation = choice.permutation;
   } else if (!open && shape.sigma > 1) {

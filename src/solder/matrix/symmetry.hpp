@@ -227,10 +227,9 @@ struct MirrorImages {
 };
 
 /// \brief Examines the pairs of a few consecutive entries: bisects a row for each.
-template <class Exec, class Scalar, class Offset>
+template <class Scalar, class Offset>
 struct SearchKernel : MirrorImages<Scalar, Offset> {
-  /// Entries per thread. The thread looks up only the row of the first one.
-  static constexpr std::int64_t share = is_host_space<Exec> ? 1024 : 8;
+  std::int64_t share;  ///< entries per thread, which looks up only the row of the first one
 
   KOKKOS_FUNCTION void operator()(std::int64_t number, MirroredPairs& pairs) const {
     auto const begin = static_cast<Offset>(number * share),
@@ -431,39 +430,67 @@ std::int64_t walks_of(Exec const& exec) {
   return 0;
 }
 
-/// \brief Examines a square matrix whose rows ascend. For others, only `disordered` is meaningful.
-/// \param walks 0 on a device
+/// \brief What examines the pairs of a square matrix whose rows ascend.
+/// \param roots of |a_ii|
+template <class Exec, class Scalar, class Offset>
+MirrorImages<Scalar, Offset> mirror_images(CsrMatrix<Scalar, Exec, Offset> const& A,
+                                           double const* roots) {
+  return {A.row_offsets().data(),
+          A.column_indices().data(),
+          A.values().data(),
+          roots,
+          A.rows(),
+          A.nonzeros()};
+}
+
+/// \brief Runs a kernel for each part of a matrix.
+/// \param result a variable of the host, which is waited for; or a View
+template <class Exec, class Kernel, class Result>
+void examine_pairs(Exec const& exec, std::int64_t parts, Kernel const& kernel, Result&& result) {
+  Kokkos::parallel_reduce(
+      "Solder::symmetry::pairs",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, parts), kernel, result);
+}
+
+/// \brief Examines the pairs of a square matrix by searches. If its rows do not ascend, only
+/// `disordered` is meaningful.
+template <class Exec, class Scalar, class Offset, class Result>
+void search_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double const* roots,
+                  Result&& result) {
+  // The searches of a thread wait for each other. Kokkos reduces with 256 x 256 threads of a GPU.
+  constexpr std::int64_t threads = 65'536, most = is_host_space<Exec> ? 1024 : 8,
+                         least = is_host_space<Exec> ? most : 1;
+  std::int64_t const share = std::clamp(A.nonzeros() / threads, least, most);
+  examine_pairs(exec, (A.nonzeros() + share - 1) / share,
+                SearchKernel<Scalar, Offset>{mirror_images(A, roots), share}, result);
+}
+
+/// \brief The same by walks, on hosts; its rows must ascend.
+template <class Exec, class Scalar, class Offset>
+MirroredPairs walk_through_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                                 Diagonal<Offset> const& diagonal, std::int64_t walks) {
+  auto const cursors = allocate<Offset>(exec, "Solder::symmetry::cursors",
+                                        static_cast<std::size_t>(walks) * A.rows());
+  WalkKernel<Scalar, Offset> walk{
+      {mirror_images(A, diagonal.roots)}, diagonal.above, cursors.data(), walks};
+  MirroredPairs pairs;
+  examine_pairs(exec, walks, walk, pairs);
+  walk.goes_on = true;
+  if (diagonal.facts.upper <= pairs.paired) return pairs;
+  MirroredPairs others;
+  examine_pairs(exec, walks, walk, others);
+  pairs.join(others);
+  return pairs;
+}
+
+/// \brief Examines a square matrix whose rows ascend, by walks or searches.
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              Diagonal<Offset> const& diagonal, std::int64_t walks) {
-  MirrorImages<Scalar, Offset> const mirror{A.row_offsets().data(),
-                                            A.column_indices().data(),
-                                            A.values().data(),
-                                            diagonal.roots,
-                                            A.rows(),
-                                            A.nonzeros()};
+  if constexpr (is_host_space<Exec>)
+    if (walks > 0) return walk_through_pairs(exec, A, diagonal, walks);
   MirroredPairs pairs;
-  auto const examine = [&](std::int64_t parts, auto const& kernel) {
-    MirroredPairs found;
-    Kokkos::parallel_reduce(
-        "Solder::symmetry::pairs",
-        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, parts), kernel, found);
-    exec.fence("Solder::symmetry: the diagonal is free");
-    pairs.join(found);
-  };
-  if constexpr (is_host_space<Exec>) {
-    if (walks > 0) {
-      auto const cursors = allocate<Offset>(exec, "Solder::symmetry::cursors",
-                                            static_cast<std::size_t>(walks) * A.rows());
-      WalkKernel<Scalar, Offset> walk{{mirror}, diagonal.above, cursors.data(), walks};
-      examine(walks, walk);
-      walk.goes_on = true;
-      if (diagonal.facts.upper > pairs.paired) examine(walks, walk);
-      return pairs;
-    }
-  }
-  using Kernel = SearchKernel<Exec, Scalar, Offset>;
-  examine((A.nonzeros() + Kernel::share - 1) / Kernel::share, Kernel{{mirror}});
+  search_pairs(exec, A, diagonal.roots, pairs);
   return pairs;
 }
 
@@ -475,19 +502,18 @@ struct SymmetryFacts {
   std::int64_t unpaired = 0;  ///< of MirroredPairs
 };
 
-/// \brief Looks at the pairs of a square matrix whose diagonal is known.
+/// \brief What the pairs of a square matrix say. If its rows do not ascend, a sorted copy is
+/// examined.
+/// \param pairs not looked at if the diagonal has shown that rows do not ascend
 template <class Scalar, class Exec, class Offset>
-SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
-                            Diagonal<Offset> const& diagonal) {
+SymmetryFacts symmetry_of(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
+                          DiagonalFacts const& diagonal, MirroredPairs pairs) {
   SymmetryFacts facts;
   Symmetry& symmetry = facts.symmetry;
   symmetry.is_complex = ScalarTraits<Scalar>::is_complex;
   symmetry.is_square = true;
-  symmetry.diagonal = diagonal.facts.signs();
-  std::int64_t const walks = walks_of(exec);
-  MirroredPairs pairs;
-  if (diagonal.facts.disordered == 0) pairs = mirrored_pairs(exec, A, diagonal, walks);
-  facts.is_ordered = diagonal.facts.disordered == 0 && pairs.disordered == 0;
+  symmetry.diagonal = diagonal.signs();
+  facts.is_ordered = diagonal.disordered == 0 && pairs.disordered == 0;
   if (facts.is_ordered) {
     facts.outsized = pairs.outsized;
   } else {
@@ -497,7 +523,7 @@ SymmetryFacts look_at_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> co
     auto const above = allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
     auto const of_sorted = find_diagonal(exec, sorted, roots.data(), above.data(), true);
     symmetry.diagonal = of_sorted.facts.signs();
-    pairs = mirrored_pairs(exec, sorted, of_sorted, walks);
+    pairs = mirrored_pairs(exec, sorted, of_sorted, walks_of(exec));
   }
   symmetry.is_finite = pairs.infinite == 0;
   symmetry.pattern = pairs.unpaired == 0;
@@ -544,9 +570,11 @@ Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const&
   }
   auto const roots = Impl::allocate<double>(exec, "Solder::symmetry::diagonal", A.rows());
   auto const above = Impl::allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
-  bool const searches = Impl::walks_of(exec) == 0;  // which sees whether columns ascend
-  auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data(), searches);
-  return Impl::look_at_pairs(exec, A, diagonal).symmetry;
+  std::int64_t const walks = Impl::walks_of(exec);  // 0: a search sees whether columns ascend
+  auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data(), walks == 0);
+  Impl::MirroredPairs pairs;
+  if (diagonal.facts.disordered == 0) pairs = Impl::mirrored_pairs(exec, A, diagonal, walks);
+  return Impl::symmetry_of(exec, A, diagonal.facts, pairs).symmetry;
 }
 
 }  // namespace Solder

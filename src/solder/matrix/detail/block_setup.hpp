@@ -5,10 +5,12 @@
 
 #include <cstdint>
 
+#include <solder/core/allocate.hpp>
 #include <solder/core/compiled.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/detail/block_operator.hpp>
+#include <solder/matrix/place_of.hpp>
 
 namespace Solder {
 
@@ -99,16 +101,19 @@ struct BlockRows {
     }
   }
 
-  /// \brief The blocks of slice s, padding included: as many in each row as in the longest one.
-  KOKKOS_FUNCTION std::int64_t blocks_of_slice(std::int32_t s, bool& ascend) const {
-    std::int32_t longest = 0;
-    std::int32_t const end = Kokkos::min((s + 1) * in_slice, count);
-    for (std::int32_t i = s * in_slice; i < end; ++i) {
-      std::int32_t blocks = 0;
-      if (!for_each_block(i, [&](std::int32_t) { ++blocks; })) ascend = false;
-      longest = Kokkos::max(longest, blocks);
+  /// \brief Whether entry k, of row i of blocks, is the first one of its block: none before it in
+  /// its own row or in one above is. The columns of each row must ascend.
+  KOKKOS_FUNCTION bool begins_block(std::int32_t i, Offset k) const {
+    std::int32_t const first = columns[k] / size * size, last = first + size - 1;
+    auto const is_in_block = [&](Offset entry) {
+      return first <= columns[entry] && columns[entry] <= last;
+    };
+    if (k > offsets[i * size] && is_in_block(k - 1)) return false;
+    for (std::int32_t row = i * size; offsets[row + 1] <= k; ++row) {
+      Offset const at = place_of(columns, offsets[row], offsets[row + 1], first);
+      if (at < offsets[row + 1] && is_in_block(at)) return false;
     }
-    return longest * std::int64_t(in_slice);
+    return true;
   }
 };
 
@@ -118,30 +123,36 @@ BlockRows<Offset> block_rows(CsrMatrix<Scalar, Exec, Offset> const& A, std::int3
           block_rows_in_slice<Exec>(size)};
 }
 
-/// \brief Finds where each slice begins. Returns the number of blocks, or -1 if the columns of a
-/// row do not ascend; waits for it.
+/// \brief Finds where each slice begins: each of its rows has as many blocks as the longest one.
+/// Returns the number of blocks, padding included, or -1 if the columns of a row do not ascend;
+/// waits for it.
 template <class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS std::int64_t find_slices(Exec const& exec, BlockRows<Offset> const& rows,
                                               std::int64_t* starts) {
-  std::int32_t const slices = rows.slices();
+  auto const lengths_there = allocate<std::int32_t>(exec, "Solder::block::lengths", rows.count);
+  std::int32_t* const lengths = lengths_there.data();
   std::int32_t unsorted = 0;
   Kokkos::parallel_reduce(
-      "Solder::block::count", Kokkos::RangePolicy<Exec>(exec, 0, slices),
-      KOKKOS_LAMBDA(std::int32_t s, std::int32_t & slices_unsorted) {
-        bool ascend = true;
-        starts[s] = rows.blocks_of_slice(s, ascend);
-        if (!ascend) ++slices_unsorted;
+      "Solder::block::count", Kokkos::RangePolicy<Exec>(exec, 0, rows.count),
+      KOKKOS_LAMBDA(std::int32_t i, std::int32_t & rows_unsorted) {
+        std::int32_t blocks = 0;
+        if (!rows.for_each_block(i, [&](std::int32_t) { ++blocks; })) ++rows_unsorted;
+        lengths[i] = blocks;
       },
       unsorted);
   if (unsorted > 0) return -1;
   std::int64_t blocks = 0;
   Kokkos::parallel_scan(
       "Solder::block::offsets",
-      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0, std::int64_t(slices) + 1),
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(exec, 0,
+                                                                 rows.slices() + std::int64_t(1)),
       KOKKOS_LAMBDA(std::int64_t s, std::int64_t & at, bool last) {
-        std::int64_t const of_slice = s < slices ? starts[s] : 0;
         if (last) starts[s] = at;
-        at += of_slice;
+        std::int64_t const end = Kokkos::min(std::int64_t(rows.count), (s + 1) * rows.in_slice);
+        std::int32_t longest = 0;
+        for (std::int64_t i = s * rows.in_slice; i < end; ++i)
+          longest = Kokkos::max(longest, lengths[i]);
+        at += longest * std::int64_t(rows.in_slice);
       },
       blocks);
   return blocks;
@@ -209,11 +220,14 @@ struct BlockSample {
   }
 };
 
-/// \brief Counts the blocks of each size in some rows.
-template <class Offset>
+/// \brief Counts the blocks of each size in some rows of blocks. The threads of a GPU share each
+/// row's entries, because one thread alone would take hundreds of microseconds for a long row.
+template <class Exec, class Offset>
 struct SampleBlocks {
   using value_type = BlockSample;
-  static constexpr std::int32_t samples = 128;  ///< of each size
+  static constexpr std::int32_t samples = 128,  ///< of each size
+      lanes = is_host_space<Exec> ? 1 : warp;   ///< threads that share a row
+  static constexpr std::int32_t threads = (most_block_size - 1) * samples * lanes;
 
   Offset const* offsets;
   std::int32_t const* columns;
@@ -221,13 +235,20 @@ struct SampleBlocks {
 
   KOKKOS_FUNCTION void init(BlockSample& sum) const { sum = BlockSample(); }
   KOKKOS_FUNCTION void join(BlockSample& sum, BlockSample const& other) const { sum += other; }
-  KOKKOS_FUNCTION void operator()(std::int32_t t, BlockSample& sum) const {
-    std::int32_t const size = 2 + t / samples, count = rows / size;
+  KOKKOS_FUNCTION void operator()(std::int32_t thread, BlockSample& sum) const {
+    std::int32_t const lane = thread % lanes, place = thread / lanes % samples,
+                       size = 2 + thread / lanes / samples, count = rows / size;
     if (rows % size != 0 || columns_count % size != 0) return;
     BlockRows<Offset> const of{offsets, columns, size, count, 1};
-    auto const i = static_cast<std::int32_t>(std::int64_t(count) * (t % samples) / samples);
-    of.for_each_block(i, [&](std::int32_t) { ++sum.blocks[size]; });
-    sum.nonzeros[size] += of.nonzeros(i);
+    auto const i = static_cast<std::int32_t>(std::int64_t(count) * place / samples);
+    if constexpr (lanes == 1) {
+      of.for_each_block(i, [&](std::int32_t) { ++sum.blocks[size]; });
+    } else {
+      Offset const end = offsets[(i + 1) * size];
+      for (Offset k = offsets[i * size] + lane; k < end; k += lanes)
+        sum.blocks[size] += of.begins_block(i, k);
+    }
+    if (lane == 0) sum.nonzeros[size] += of.nonzeros(i);
   }
 };
 
@@ -235,10 +256,9 @@ template <class Scalar, class Exec, class Offset>
 BlockSample sample_blocks(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   BlockSample sample;
   if (A.rows() == 0) return sample;
-  SampleBlocks<Offset> const look{A.row_offsets().data(), A.column_indices().data(), A.rows(),
-                                  A.columns()};
-  Kokkos::parallel_reduce("Solder::block::sample",
-                          Kokkos::RangePolicy<Exec>(exec, 0, (most_block_size - 1) * look.samples),
+  SampleBlocks<Exec, Offset> const look{A.row_offsets().data(), A.column_indices().data(), A.rows(),
+                                        A.columns()};
+  Kokkos::parallel_reduce("Solder::block::sample", Kokkos::RangePolicy<Exec>(exec, 0, look.threads),
                           look, sample);
   return sample;
 }
