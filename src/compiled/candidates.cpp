@@ -265,7 +265,7 @@ constexpr Rule rules[] = {
     {promising, "cg", "jacobi", "", is_definite, {1, 1, 20000},
      "A may be positive definite, and jacobi has the cheapest iterations", true},
     {promising, "cg", "ic0", "", is_hermitian, {0.2, 5, 5000},
-     "A may be positive definite, and ic0 takes less than half of the iterations of jacobi", true},
+     "A may be positive definite, and ic0 takes about a fifth of the iterations of jacobi", true},
     {promising, "cg", "fsai", "", is_even_hermitian, {0.2, 5, 5000},
      "A may be positive definite, and fsai takes about a fifth of the iterations of jacobi", true},
     {promising, "cg", "ict", hermitian_fill, is_small_hermitian, {0.02, 5, 300},
@@ -326,6 +326,12 @@ Parameters parameters_of(std::string_view text) {
       tree.set(name, std::string(value));
   }
   return tree;
+}
+
+/// Takes A, if it may be definite, as one that is not quite Hermitian. (Not as an indefinite one,
+/// which is harder to factorise.)
+void take_as_general(Analysis& of) {
+  if (of.may_be_definite()) of.symmetry.hermitian.difference = 1e-3;
 }
 
 /// Whether a solver takes the rules of others: bicgstab and idr those of each other, and those of
@@ -457,7 +463,7 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
 std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction const& restriction,
                                 bool all, double plain) {
   std::string const& solver = restriction.solver;
-  if (takes_others(solver)) rule_out_definite(of);  // the others' rules are for such matrices
+  if (takes_others(solver)) take_as_general(of);  // the others' rules are for such matrices
   std::vector<std::pair<Group, Candidate>> found;
   for (Rule rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
@@ -507,13 +513,14 @@ void put_cg_first(std::vector<Candidate>& candidates, Machine const& machine, st
 /// whether a few suffice. On a GPU hundreds of them take less time than the set-up of a
 /// factorisation. With zeros on the diagonal they seldom suffice: there it is judged after a
 /// quarter of the time that the first candidate promises, and goes on as long as its whole time, at
-/// its rate, is no more than that. What needs a matching is not solved without factors.
+/// its rate, is no more than that. On a host, and where A needs a matching, it is tried only if
+/// nearly all rows are dominant.
 void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
                         Machine const& machine, double plain_iterations) {
-  if (needs_matching(of)) return;
-  bool const scales = has_diagonal(of);
+  bool const is_matched = needs_matching(of), scales = has_diagonal(of) && !is_matched;
+  if (!machine.is_host && is_matched) return;
   std::string_view const preconditioner = scales ? "jacobi" : "none";
-  if (candidates[0].preconditioner == preconditioner || (machine.is_host && !scales)) return;
+  if (candidates[0].preconditioner == preconditioner) return;
   std::string_view const because =
       machine.is_host ? "its first iterations need no set-up, and show whether a few more suffice"
                       : "it needs no set-up, in whose time a GPU does many iterations";
@@ -525,7 +532,8 @@ void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
   if (machine.is_host) {
     trial.judged_from = 6;
     trial.share_of_next = 0.5;
-    if (trial.judged_from * trial.iteration > 0.25 * promise) return;
+    bool const is_likely = scales || of.dominant_rows >= 0.95 * of.rows.rows;
+    if (!is_likely || trial.judged_from * trial.iteration > 0.25 * promise) return;
   } else {
     double const share = scales ? 1 : 0.25;
     trial.judged_from = std::max(Haste::least_iterations, int(share * promise / trial.iteration));

@@ -207,7 +207,7 @@ class Solver {
 /// auto looks at A (analyse()) and tries candidates one after another, from the x so far, until one
 /// has converged: the table in src/compiled/candidates.cpp has them, with the model of their cost.
 /// It goes on to the next where one breaks down, stagnates, diverges or cannot be set up, and
-/// where, at its rate, the rest would cost more than the next promises. Report::attempts lists
+/// where the rest would cost more than the next promises. Report::attempts lists
 /// them. The one that has converged is kept for the next solves; where it fails, with other values,
 /// the search begins anew. max_iterations is for all candidates together; with several right-hand
 /// sides, and batches, for each candidate. `candidates` replaces the table: "cg+amg gmres+ilu0".

@@ -18,27 +18,26 @@ class Findings {
 
  public:
   explicit Findings(Exec const& exec)
-      : exec_(exec), there_(allocate<T>(exec, "Solder::findings", 1)) {}
+      : exec_(exec), memory_(allocate<unsigned char>(exec, "Solder::findings", sizeof(T))) {}
 
   /// \brief Where a reduction leaves its result.
   template <class Part>
   auto place(Part T::*part) const {
     return Kokkos::View<Part, typename Exec::memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-        &(there_.data()->*part));
+        &(reinterpret_cast<T*>(memory_.data())->*part));
   }
-  /// \brief What the reductions have left; the rest is undefined.
+  /// \brief What the reductions have left; members without one are undefined.
   T read() const {
     T here;
-    copy(exec_,
-         Kokkos::View<T*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(&here, 1),
-         there_);
+    copy(exec_, Bytes<Kokkos::HostSpace>(reinterpret_cast<unsigned char*>(&here), sizeof(T)),
+         memory_);
     exec_.fence("Solder::findings: the reductions have ended");
     return here;
   }
 
  private:
   Exec exec_;
-  DeviceArray<T, Exec> there_;
+  DeviceArray<unsigned char, Exec> memory_;
 };
 
 }  // namespace Solder::Impl

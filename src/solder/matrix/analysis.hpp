@@ -27,12 +27,14 @@ namespace Solder {
 
 /// \brief The smallest and the largest of some sizes that are not 0.
 struct Spread {
-  double smallest = Kokkos::Experimental::infinity_v<double>;  ///< infinite: all are 0
+  double smallest = Kokkos::Experimental::infinity_v<double>;  ///< infinite: all are, or are 0
   double largest = 0;                                          ///< 0: all are 0
   std::int32_t zeros = 0;                                      ///< how many are 0
 
-  /// \brief largest / smallest, at least 1.
-  double ratio() const { return largest > 0 ? largest / smallest : 1; }
+  /// \brief largest / smallest, at least 1; infinite if a size is.
+  double ratio() const {
+    return !(largest > 0) ? 1 : std::isinf(largest) ? largest : largest / smallest;
+  }
   /// \brief Takes a size. A NaN is passed over.
   KOKKOS_INLINE_FUNCTION void add(double size) {
     if (size == 0) ++zeros;
@@ -315,6 +317,7 @@ Analysis look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const
   if (walks == 0) search_pairs(exec, A, roots.data(), findings.place(&LookFindings::pairs));
   LookFindings seen = findings.read();
   RowFacts const& facts = seen.rows;
+  if (walks > 0) seen.pairs = {};  // none has searched
   if constexpr (is_host_space<Exec>)
     if (walks > 0 && facts.signs.disordered == 0)
       seen.pairs = walk_through_pairs(
@@ -346,7 +349,8 @@ Analysis look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const
 template <class Scalar, class Exec, class Offset>
 Analysis first_look(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A) {
   using Memory = Temporaries<Exec>;
-  // At once: the roots of the diagonal, where what is above it begins, and the cursors of walks.
+  // At once: the roots of the diagonal, where what is above it begins, the cursors of walks, and
+  // what is found.
   auto const offsets = static_cast<std::size_t>(1 + walks_of(exec));
   Memory memory((sizeof(double) + offsets * sizeof(Offset)) * std::size_t(A.rows()) +
                 16 * part_alignment);

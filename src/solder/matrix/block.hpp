@@ -121,7 +121,7 @@ class BlockMatrix : public Impl::CopyOfCsr<BlockMatrix<Scalar, Exec>, Scalar, Ex
   /// \brief The largest size of a block.
   static constexpr std::int32_t most_size = Impl::most_block_size;
 
-  /// \brief Four kernels, and the memory of the blocks.
+  /// \brief Four kernels, the memory of the blocks, and meanwhile 4 bytes for each row of blocks.
   /// \param size of a block, 2 to 6; GPUs store one of 4 or 6 as four blocks. \throws
   /// std::invalid_argument if it is another one, or rows or columns are no multiples of it, or the
   /// columns of a row of csr do not ascend

@@ -262,7 +262,7 @@ SOLDER_MAKES_LAMBDAS typename SellLayout<Exec>::Permutation sort_windows(Exec co
 
 /// \brief The lengths of the rows of a matrix, or of a slice, and what slices would store of them.
 struct SliceStatistics {
-  std::int32_t shortest = Kokkos::Experimental::finite_max_v<std::int32_t>;
+  std::int32_t shortest = Kokkos::Experimental::finite_max_v<std::int32_t>;  ///< if there are rows
   double squares = 0;        ///< summed: integers, exact in any order, up to 2^53
   std::int64_t entries = 0;  ///< padding included
 };

@@ -457,7 +457,8 @@ void examine_pairs(Exec const& exec, std::int64_t parts, Kernel const& kernel, R
 template <class Exec, class Scalar, class Offset, class Result>
 void search_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double const* roots,
                   Result&& result) {
-  // The searches of a thread wait for each other. Kokkos reduces with 256 x 256 threads of a GPU.
+  // The searches of a thread wait for each other, so few entries are shared by all threads. (Kokkos
+  // 4.6 reduces with 256 x 256 of a GPU.)
   constexpr std::int64_t threads = 65'536, most = is_host_space<Exec> ? 1024 : 8,
                          least = is_host_space<Exec> ? most : 1;
   std::int64_t const share = std::clamp(A.nonzeros() / threads, least, most);
@@ -483,7 +484,7 @@ MirroredPairs walk_through_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offse
   return pairs;
 }
 
-/// \brief Examines a square matrix whose rows ascend, by walks or searches.
+/// \brief Examines the pairs of a square matrix by walks, or by searches if there are none.
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              Diagonal<Offset> const& diagonal, std::int64_t walks) {

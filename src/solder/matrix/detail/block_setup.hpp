@@ -101,8 +101,8 @@ struct BlockRows {
     }
   }
 
-  /// \brief Whether entry k, of row i of blocks, is the first one of its block: none before it in
-  /// its own row or in one above is. The columns of each row must ascend.
+  /// \brief Whether entry k, of row i of blocks, is the first one of its block. The columns of each
+  /// row must ascend; else the answer is meaningless.
   KOKKOS_FUNCTION bool begins_block(std::int32_t i, Offset k) const {
     std::int32_t const first = columns[k] / size * size, last = first + size - 1;
     auto const is_in_block = [&](Offset entry) {
@@ -129,7 +129,8 @@ BlockRows<Offset> block_rows(CsrMatrix<Scalar, Exec, Offset> const& A, std::int3
 template <class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS std::int64_t find_slices(Exec const& exec, BlockRows<Offset> const& rows,
                                               std::int64_t* starts) {
-  auto const lengths_there = allocate<std::int32_t>(exec, "Solder::block::lengths", rows.count);
+  auto const lengths_there =
+      allocate_temporary<std::int32_t>(exec, "Solder::block::lengths", rows.count);
   std::int32_t* const lengths = lengths_there.data();
   std::int32_t unsorted = 0;
   Kokkos::parallel_reduce(
@@ -244,9 +245,9 @@ struct SampleBlocks {
     if constexpr (lanes == 1) {
       of.for_each_block(i, [&](std::int32_t) { ++sum.blocks[size]; });
     } else {
-      Offset const end = offsets[(i + 1) * size];
-      for (Offset k = offsets[i * size] + lane; k < end; k += lanes)
-        sum.blocks[size] += of.begins_block(i, k);
+      std::int64_t const end = offsets[(i + 1) * size];
+      for (std::int64_t k = offsets[i * size] + std::int64_t(lane); k < end; k += lanes)
+        sum.blocks[size] += of.begins_block(i, static_cast<Offset>(k));
     }
     if (lane == 0) sum.nonzeros[size] += of.nonzeros(i);
   }
