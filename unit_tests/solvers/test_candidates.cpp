@@ -365,6 +365,7 @@ TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
                   of_host = candidates_for(mesh(5000), Machine{})[0];
   ASSERT_TRUE(of_gpu.is_trial && of_host.is_trial);
   EXPECT_GT(of_gpu.share_of_next, of_host.share_of_next) << "cg, too, goes on for longer there";
+  EXPECT_GE(of_gpu.judged_from, 10 * of_host.judged_from);
   auto const factor = [](Machine const& machine) {
     return candidates_for(general(100000), machine, {.preconditioner = "ilu0"})[0].setup;
   };
