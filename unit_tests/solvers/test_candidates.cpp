@@ -364,8 +364,7 @@ TEST(Candidates, OfAGpuBeginWithManyIterationsOfWhatHasNoSetUp) {
   Candidate const of_gpu = candidates_for(mesh(5000), gpu)[0],
                   of_host = candidates_for(mesh(5000), Machine{})[0];
   ASSERT_TRUE(of_gpu.is_trial && of_host.is_trial);
-  EXPECT_GT(of_gpu.share_of_next, of_host.share_of_next) << "cg, too, goes on for longer there";
-  EXPECT_GE(of_gpu.judged_from, 10 * of_host.judged_from);
+  EXPECT_GE(of_gpu.judged_from, 10 * of_host.judged_from) << "cg, too, goes on for longer there";
   auto const factor = [](Machine const& machine) {
     return candidates_for(general(100000), machine, {.preconditioner = "ilu0"})[0].setup;
   };
@@ -439,13 +438,13 @@ int gives_up(double factor, double next, double tolerance = 1e-8) {
 }
 
 /// Iterations to 1e-8 that are left after k of a residual that falls by `factor` each, in digits:
-/// the total is the geometric mean of that at this rate and of that of a power of k with the digits
-/// of the last half, at most eight times the first.
+/// the total is the geometric mean of that at this rate, three times, and of that of a power of k
+/// with the digits of the last half, at most a thousand times the first.
 double promised(double factor, int k) {
   double const digit = -std::log10(factor), at_rate = 8 / digit;
   int const half = k / 2;
   double const as_power = k * std::pow(double(k) / (k - half), (8 - k * digit) / (half * digit));
-  return std::sqrt(at_rate * std::min(as_power, 8 * at_rate)) - k;
+  return std::pow(at_rate, 0.75) * std::pow(std::min(as_power, 1000 * at_rate), 0.25) - k;
 }
 /// What Haste says is left after k iterations of such a residual(iteration).
 template <class Residual>
@@ -465,16 +464,16 @@ TEST(Haste, PromisesTheMeanOfARateAndOfAPower) {
       EXPECT_NEAR(asked_for([&](int i) { return std::pow(factor, i); }, k), promised(factor, k),
                   1e-9 * promised(factor, k))
           << factor << ", " << k;
-  EXPECT_NEAR(promised(std::pow(0.1, 0.1), 40), 80 * std::sqrt(2) - 40, 1e-9);
+  EXPECT_NEAR(promised(std::pow(0.1, 0.1), 40), 80 * std::pow(2, 0.25) - 40, 1e-9);
 }
 /// A steady residual takes as many iterations as its rate says, one that falls as a power takes
 /// those of the power; it promises more than the first and fewer than the second.
 TEST(Haste, PromisesNeitherTooFewNorTooMany) {
   double const steady = asked_for([](int i) { return std::pow(0.8, i); }, 40);
   EXPECT_GT(steady, 82.5 - 40);
-  EXPECT_LT(steady, std::sqrt(8) * 82.5 - 40);
+  EXPECT_LT(steady, 1.5 * 82.5 - 40);
   double const slowing = asked_for([](int i) { return std::pow(1. + i, -4); }, 40, true);
-  EXPECT_GT(slowing, 40);
+  EXPECT_GT(slowing, 27) << "at the rate of 1.16 digits in 20 iterations";
   EXPECT_LT(slowing, 100 - 41);
   EXPECT_TRUE(std::isinf(asked_for([](int) { return 1.0; }, 40))) << "it does not fall";
   EXPECT_TRUE(std::isfinite(asked_for([](int i) { return std::pow(0.99999, i); }, 20)));
@@ -485,13 +484,12 @@ TEST(Haste, LeavesWhatIsSlowTheLaterTheLessSlowItIs) {
   EXPECT_EQ(gives_up(1.0, 100), 20);
   EXPECT_EQ(gives_up(1.0, 1000), 290);
   EXPECT_EQ(gives_up(0.98, 100), 20);
-  EXPECT_EQ(gives_up(0.95, 100), 22);
   // The rest of what has cost 1 / f of the promise may cost f^2 times the promise.
-  ASSERT_LT(promised(0.9, 36), 100 * std::pow(100 / 46., 2));
-  ASSERT_GT(promised(0.9, 37), 100 * std::pow(100 / 47., 2));
-  EXPECT_EQ(gives_up(0.9, 100), 37);
-  EXPECT_EQ(gives_up(0.88, 100), -1);
-  EXPECT_EQ(gives_up(0.9, 200), -1);
+  ASSERT_LT(promised(0.95, 145), 200 * std::pow(200 / 155., 2));
+  ASSERT_GT(promised(0.95, 146), 200 * std::pow(200 / 156., 2));
+  EXPECT_EQ(gives_up(0.95, 200), 146);
+  EXPECT_EQ(gives_up(0.94, 200), -1);
+  EXPECT_EQ(gives_up(0.89, 100), -1);
   EXPECT_EQ(gives_up(0.9999, 0), -1);  // there is no other
   EXPECT_EQ(gives_up(0.9999, 100, 0), -1);
   EXPECT_EQ(gives_up(0.9999, 1), 20);  // not before it can be judged
@@ -536,11 +534,10 @@ TEST(Haste, IsMorePatientWithCg) {
       if (haste.gives_up(k, std::pow(0.9, k))) return k;
     return -1;
   };
-  EXPECT_EQ(gives_up_at(false, 100), 37);
+  ASSERT_GT(promised(0.9, 23), 100 * std::pow(100 / 33., 2));
+  ASSERT_LT(promised(0.9, 23), 2 * 100 * std::pow(100 / 33., 2));
+  EXPECT_EQ(gives_up_at(false, 100), 23);
   EXPECT_EQ(gives_up_at(true, 100), -1);
-  EXPECT_EQ(gives_up_at(false, 80), 23);
-  ASSERT_LT(promised(0.9, 32), 2 * 80 * std::pow(80 / 42., 2));
-  EXPECT_GT(gives_up_at(true, 80), 32);
 }
 
 /// A trial may be done before a set-up would, or in a quarter of it.
@@ -560,13 +557,13 @@ int gives_up_trial(double factor, double setup) {
 }
 
 TEST(Haste, EndsATrialThatWillCostMoreThanASetUp) {
-  ASSERT_LT(promised(0.7, 20), 100 - 20);
-  EXPECT_EQ(gives_up_trial(0.7, 100), -1);
-  ASSERT_GT(promised(0.7, 20), 80 - 20);
-  EXPECT_EQ(gives_up_trial(0.7, 80), 20);
-  ASSERT_LT(promised(0.8, 20), 250 - 20);
-  EXPECT_EQ(gives_up_trial(0.8, 250), -1);
-  EXPECT_EQ(gives_up_trial(0.8, 200), 20);
+  ASSERT_LT(promised(0.7, 20), 80 - 20);
+  EXPECT_EQ(gives_up_trial(0.7, 80), -1);
+  ASSERT_GT(promised(0.7, 20), 60 - 20);
+  EXPECT_EQ(gives_up_trial(0.7, 60), 20);
+  ASSERT_LT(promised(0.8, 20), 180 - 20);
+  EXPECT_EQ(gives_up_trial(0.8, 180), -1);
+  EXPECT_EQ(gives_up_trial(0.8, 150), 20);
   EXPECT_EQ(gives_up_trial(1.0, 1e9), 20) << "it does not come nearer at all";
   Haste haste;  // quick at first
   begin_trial(haste, 100);
