@@ -387,8 +387,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                               0.1 * next->promise());
             Candidate const* const best =
                 best_of(candidates_, std::max(plain, double(chosen_.likely)));
-            Candidate const& other = best == nullptr ? *next : *best;
-            return std::max(other.setup - spent, chosen_.share_of_next * other.promise_at(plain));
+            return (best == nullptr ? *next : *best).promise_at(plain);
           },
           most_plain_iterations(all_rows()), chosen_.judged_from, is_cg());
   }

@@ -505,7 +505,6 @@ void put_cg_first(std::vector<Candidate>& candidates, Machine const& machine, st
   if (plain == candidates.end() || (plain == candidates.begin() && rows < 1000)) return;
   Candidate trial = *plain;
   trial.is_trial = true;
-  trial.share_of_next = 1;
   if (!machine.is_host) trial.judged_from = 256;
   trial.because = "its first iterations need no set-up, and show how many it would take";
   candidates.insert(candidates.begin(), std::move(trial));

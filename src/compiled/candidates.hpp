@@ -44,8 +44,8 @@ struct Candidate {
   /// It has no set-up to speak of, and goes on only as long as it promises to end before others
   /// would; for single right-hand sides.
   bool is_trial = false;
-  /// The share of the next one's promised seconds that a trial may take, in all; of cg, that the
-  /// rest of the trial may take.
+  /// The share of the next one's promised seconds that a trial may take, in all. Not of cg, whose
+  /// rest may take those of the best of the others.
   double share_of_next = 0;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
 

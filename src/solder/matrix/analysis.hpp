@@ -317,11 +317,9 @@ Analysis look_at_entries(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const
   if (walks == 0) search_pairs(exec, A, roots.data(), findings.place(&LookFindings::pairs));
   LookFindings seen = findings.read();
   RowFacts const& facts = seen.rows;
-  if (walks > 0) seen.pairs = {};  // none has searched
-  if constexpr (is_host_space<Exec>)
-    if (walks > 0 && facts.signs.disordered == 0)
-      seen.pairs = walk_through_pairs(
-          exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()}, walks);
+  if (walks > 0)
+    seen.pairs =
+        mirrored_pairs(exec, A, Diagonal<Offset>{facts.signs, roots.data(), above.data()}, walks);
   auto const pairs = symmetry_of(exec, A, facts.signs, seen.pairs);
 
   Analysis analysis;

@@ -199,7 +199,7 @@ template <class Scalar, class Exec, class Offset>
 RowStatistics row_statistics(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              MatrixFormat wanted = MatrixFormat::sell) {
   Impl::SliceStatistics in_order;
-  if (A.rows() > 0) Impl::look_at_slices(exec, Impl::slices_of(exec, A), in_order);
+  if (A.rows() > 0) in_order = Impl::look_at_slices(exec, Impl::slices_of(exec, A));
   return Impl::statistics_by(in_order, exec, A, wanted);
 }
 

@@ -339,6 +339,13 @@ void look_at_slices(Exec const& exec, SliceKernel<Offset> const& kernel, Result&
       Kokkos::RangePolicy<Exec>(exec, 0, slice_count(kernel.rows, kernel.lane_bits)), kernel,
       result);
 }
+/// \brief What it finds; waits for it.
+template <class Exec, class Offset>
+SliceStatistics look_at_slices(Exec const& exec, SliceKernel<Offset> const& kernel) {
+  SliceStatistics all;
+  look_at_slices(exec, kernel, all);
+  return all;
+}
 
 /// \brief How rows are to be sorted, and what slices would store then.
 template <class Exec>
@@ -365,8 +372,7 @@ SellChoice<Exec> choose_slices(Exec const& exec, SliceKernel<Offset> kernel, std
     return choice;
   auto const permutation = sort_windows(exec, kernel.offsets, kernel.rows, sell_window);
   kernel.row_at = permutation.data();
-  SliceStatistics sorted;
-  look_at_slices(exec, kernel, sorted);
+  SliceStatistics const sorted = look_at_slices(exec, kernel);
   if (in_order.entries - sorted.entries > not_worth_it) choice = {sell_window, permutation, sorted};
   return choice;
 }
@@ -390,9 +396,8 @@ SellLayout<Exec> lay_out(Exec const& exec, Offset const* offsets, std::int32_t r
                                                              : shape.lane_bits;
   if (open && !is_host_space<Exec>) {
     SliceKernel<Offset> const kernel{offsets, nullptr, rows, layout.lane_bits};
-    SliceStatistics in_order;
-    look_at_slices(exec, kernel, in_order);
-    auto const choice = choose_slices(exec, kernel, nonzeros, in_order, [] { return true; });
+    auto const choice =
+        choose_slices(exec, kernel, nonzeros, look_at_slices(exec, kernel), [] { return true; });
     layout.sigma = choice.sigma;
     layout.permutation = choice.permutation;
   } else if (!open && shape.sigma > 1) {

@@ -457,8 +457,8 @@ void examine_pairs(Exec const& exec, std::int64_t parts, Kernel const& kernel, R
 template <class Exec, class Scalar, class Offset, class Result>
 void search_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double const* roots,
                   Result&& result) {
-  // The searches of a thread wait for each other, so few entries are shared by all threads. (Kokkos
-  // 4.6 reduces with 256 x 256 of a GPU.)
+  // The searches of a thread wait for each other: on a GPU the entries of a small matrix have one
+  // each. (Kokkos 4.6 reduces with 256 x 256 threads.)
   constexpr std::int64_t threads = 65'536, most = is_host_space<Exec> ? 1024 : 8,
                          least = is_host_space<Exec> ? most : 1;
   std::int64_t const share = std::clamp(A.nonzeros() / threads, least, most);
@@ -484,13 +484,15 @@ MirroredPairs walk_through_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offse
   return pairs;
 }
 
-/// \brief Examines the pairs of a square matrix by walks, or by searches if there are none.
+/// \brief Examines the pairs of a square matrix by walks, or by searches if there are none. Not at
+/// all if the diagonal has shown that rows do not ascend.
 template <class Exec, class Scalar, class Offset>
 MirroredPairs mirrored_pairs(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A,
                              Diagonal<Offset> const& diagonal, std::int64_t walks) {
+  MirroredPairs pairs;
+  if (diagonal.facts.disordered != 0) return pairs;
   if constexpr (is_host_space<Exec>)
     if (walks > 0) return walk_through_pairs(exec, A, diagonal, walks);
-  MirroredPairs pairs;
   search_pairs(exec, A, diagonal.roots, pairs);
   return pairs;
 }
@@ -573,8 +575,7 @@ Symmetry check_symmetry(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const&
   auto const above = Impl::allocate<Offset>(exec, "Solder::symmetry::above", A.rows());
   std::int64_t const walks = Impl::walks_of(exec);  // 0: a search sees whether columns ascend
   auto const diagonal = Impl::find_diagonal(exec, A, roots.data(), above.data(), walks == 0);
-  Impl::MirroredPairs pairs;
-  if (diagonal.facts.disordered == 0) pairs = Impl::mirrored_pairs(exec, A, diagonal, walks);
+  auto const pairs = Impl::mirrored_pairs(exec, A, diagonal, walks);
   return Impl::symmetry_of(exec, A, diagonal.facts, pairs).symmetry;
 }
 
