@@ -17,6 +17,7 @@
 
 #include "attempts.hpp"
 #include "candidates.hpp"
+#include "complete_factor.hpp"
 #include "copies_of_x.hpp"
 #include "made.hpp"
 #include "systems.hpp"
@@ -166,6 +167,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     candidates_ = candidates_of(seen, restriction_of(wanted_, inputs_));
     analysis_ = seen;
     knows_rank_ = false;
+    order_.reset();
   }
   Analysis looked_at() const {
     if constexpr (over_ranks<Matrix>)
@@ -244,6 +246,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     inputs.monitor = [watch = watch_](Progress const& progress) { watch->listen(progress); };
     // Multigrid alone takes coordinates.
     if (wanted_.preconditioner.name == "auto") {
+      if (wanted.preconditioner.scaling.match == Match::none)
+        wanted.preconditioner.incomplete.order = order_;
       bool const has_points = candidate.preconditioner == "amg" && rows() > 0 &&
                               inputs_.coordinates.size() == std::size_t(rows());
       wanted.preconditioner.has_rigid_bodies = has_points;
@@ -356,6 +360,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     restriction.plain_iterations =
         std::min(before + left, std::max(most_plain_iterations(all_rows()), double(before)));
     begin_list(restriction);
+    if constexpr (!over_ranks<Matrix>) {
+      Candidate const* const best = best_of(candidates_, restriction.plain_iterations);
+      if (best == nullptr || !counts_complete(analysis_, machine_of(exec_),
+                                              best->promise_at(restriction.plain_iterations)))
+        return;
+      restriction.complete = complete_factor_of(A_, order_);
+      begin_list(restriction);
+    }
   }
   /// \brief The next candidate that may take less time than the chosen one, or null.
   Candidate const* following() const {
@@ -579,6 +591,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
+  /// That of A's rows in which a complete factor was counted, or null.
+  std::shared_ptr<std::vector<std::int32_t> const> order_;
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
   std::vector<Attempt> attempts_;   ///< of the solve under way, and before it

@@ -247,7 +247,7 @@ constexpr std::string_view matching_helps =
 constexpr std::string_view too_symmetric =
     "fill makes the factors more accurate, and the pattern is too symmetric for a matching";
 constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
-constexpr std::string_view complete_hermitian = "drop_tolerance=1e-10 ordering=amd";
+constexpr std::string_view complete_hermitian = "drop_tolerance=0 ordering=amd shift=0";
 constexpr std::string_view sturdy_fill =
     "drop_tolerance=1e-4 fill_factor=20 scale=equilibrate match=product";
 constexpr std::string_view unmatched_fill = "drop_tolerance=1e-4 fill_factor=20 scale=equilibrate";
@@ -359,9 +359,25 @@ struct Asked {
   bool keep_order = false;  ///< see Restriction::keeps_order
 };
 
-/// \param plain iterations of CG with jacobi
-Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule, double plain,
-                       Asked const& asked = {}) {
+/// What was found out, beside the analysis.
+struct Known {
+  double plain;  ///< iterations of CG with jacobi
+  CompleteFactor complete{};
+};
+
+/// Elements (see PreconditionerCost) that a complete factor takes for each entry and product: by
+/// set-ups of 60 matrices, within a factor of two for nine of ten.
+constexpr double elements_of_entry = 140, elements_of_product = 0.37;
+/// For each entry of A, to count the entries of a complete factor.
+constexpr double elements_of_count = 80;
+
+/// Whether a rule is for a complete factor whose entries were counted.
+bool has_counted(Rule const& rule, CompleteFactor const& complete) {
+  return rule.options == complete_hermitian && complete.is_known();
+}
+
+Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule,
+                       Known const& known, Asked const& asked = {}) {
   Rates const rates = rates_of(machine);
   SolverCost const& solver = cost_of(solver_costs, rule.solver);
   bool const orders_ilu0 = !asked.are_users && takes_coloured_ilu0(of, machine, rule),
@@ -373,7 +389,14 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
     model.share *= orders_ilu0 ? iterations_of_coloured_ilu0 : iterations_of_coloured_ic0;
   double const n = of.rows.rows, entries = double(of.rows.nonzeros),
                of_row = entries / std::max(n, 1.0);
-  double const fill = rule.fill > 1 ? std::min(rule.fill, complete_fill(n)) : 1;
+  bool const is_counted = has_counted(rule, known.complete);
+  double const fill = is_counted      ? 2 * known.complete.entries / std::max(entries, 1.0)
+                      : rule.fill > 1 ? std::min(rule.fill, complete_fill(n))
+                                      : 1;
+  double const elements = is_counted
+                              ? elements_of_entry * known.complete.entries +
+                                    elements_of_product * known.complete.products
+                              : entries * fill * std::max(M.elements, M.elements_by_row * of_row);
   double const product = rates.entry * entries + 3 * rates.word * n;
   // Rows have about as many colours as entries, and a long one is gone through by few threads.
   double const longest = std::max(of_row, of.rows.longest / 8.0),
@@ -381,7 +404,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   double const application = rates.entry * M.entries * fill * entries + rates.word * M.words * n +
                              rates.stage * M.stages + rates.level * std::min(levels, n);
   bool const is_shared = machine.is_host ? M.is_shared_on_host : M.is_shared_on_gpu;
-  int const likely = int(std::ceil(model.of(plain)));
+  int const likely = int(std::ceil(model.of(known.plain)));
   Parameters options = parameters_of(rule.options);
   if (takes_grown_fsai(of, machine, rule)) options.set("pattern", "adaptive");
   if (orders_ilu0) options.set("ordering", "multicolour");
@@ -391,8 +414,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
           .preconditioner = std::string(rule.preconditioner),
           .solver_options = {},
           .preconditioner_options = options,
-          .setup = (is_shared ? rates.element : rates.element_alone) * entries * fill *
-                       std::max(M.elements, M.elements_by_row * of_row) +
+          .setup = (is_shared ? rates.element : rates.element_alone) * elements +
                    (M.steps + M.steps_by_row * of_row) * rates.step,
           .iteration = solver.products * (product + application) + rates.word * solver.words * n +
                        rates.stage * solver.stages,
@@ -445,7 +467,7 @@ Rule named_rule(Analysis const& of, std::string_view solver, std::string_view pr
 
 /// The candidates that the user lists.
 std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::string const& list,
-                              double plain) {
+                              Known const& known) {
   std::vector<Candidate> candidates;
   auto const refuse = [](std::string const& what) {
     throw std::invalid_argument("Solder::make_solver: candidates: " + what);
@@ -454,36 +476,45 @@ std::vector<Candidate> listed(Analysis const& of, Machine const& machine, std::s
        Impl::read_candidates(list, preconditioner_names(), refuse))
     candidates.push_back(candidate_of(
         of, machine, named_rule(of, solver, preconditioner, "it is the next one in candidates"),
-        plain));
+        known));
   return candidates;
 }
 
 /// The candidates of the table, in their order.
 /// \param all whether they suit the matrix or not
 std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction const& restriction,
-                                bool all, double plain) {
+                                bool all, Known const& known) {
   std::string const& solver = restriction.solver;
   if (takes_others(solver)) take_as_general(of);  // the others' rules are for such matrices
-  std::vector<std::pair<Group, Candidate>> found;
+  struct Found {
+    Group group, unless_first;  ///< the group that it is in if it does not come first
+    Candidate candidate;
+  };
+  std::vector<Found> found;
   for (Rule rule : rules) {
     if (!is_there(rule.preconditioner) || !is_for(rule, solver)) continue;
     if (restriction.is_over_ranks && rule.fill == complete) continue;
     if (takes_others(solver)) rule.solver = solver;
-    if (!all && !(rule.suits(of) && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
-    found.emplace_back(rule.group, candidate_of(of, machine, rule, plain));
-    if (!solver.empty()) found.back().second.solver = solver;
+    // A complete factor that was counted may come first, for larger A, too.
+    bool const is_counted = has_counted(rule, known.complete) && is_hermitian(of);
+    bool const suits = rule.suits(of) || is_counted;
+    if (!all && !(suits && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
+    found.push_back({is_counted ? promising : rule.group,
+                     rule.group == promising ? Group::likes : rule.group,
+                     candidate_of(of, machine, rule, known)});
+    if (!solver.empty()) found.back().candidate.solver = solver;
   }
   auto const sort = [&] {
-    std::stable_sort(found.begin(), found.end(), [](auto const& a, auto const& b) {
-      return std::pair(a.first, a.second.promise()) < std::pair(b.first, b.second.promise());
+    std::stable_sort(found.begin(), found.end(), [](Found const& a, Found const& b) {
+      return std::pair(a.group, a.candidate.promise()) < std::pair(b.group, b.candidate.promise());
     });
   };
   sort();
-  for (std::size_t k = 1; k < found.size(); ++k)
-    if (found[k].first == promising) found[k].first = Group::likes;
+  for (std::size_t k = 1; k < found.size(); ++k) found[k].group = found[k].unless_first;
   sort();
   std::vector<Candidate> candidates;
-  for (auto& [group, candidate] : found) {
+  for (Found& each : found) {
+    Candidate& candidate = each.candidate;
     auto const is_same = [&](Candidate const& other) { return candidate.is_same_as(other); };
     if (std::none_of(candidates.begin(), candidates.end(), is_same))
       candidates.push_back(std::move(candidate));
@@ -517,7 +548,7 @@ void put_cg_first(std::vector<Candidate>& candidates, Machine const& machine, st
 /// its rate, is no more than that. On a host, and where A needs a matching, it is tried only if
 /// nearly all rows are dominant.
 void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
-                        Machine const& machine, double plain_iterations) {
+                        Machine const& machine, Known const& known) {
   bool const is_matched = needs_matching(of), scales = has_diagonal(of) && !is_matched;
   if (!machine.is_host && is_matched) return;
   std::string_view const preconditioner = scales ? "jacobi" : "none";
@@ -527,7 +558,7 @@ void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
                       : "it needs no set-up, in whose time a GPU does many iterations";
   Candidate trial = candidate_of(
       of, machine, {promising, "bicgstab", preconditioner, "", always, {0.6, 2, 5000}, because},
-      plain_iterations);
+      known);
   double const promise = candidates[0].promise();
   trial.is_trial = true;
   if (machine.is_host) {
@@ -545,12 +576,12 @@ void put_bicgstab_first(std::vector<Candidate>& candidates, Analysis const& of,
 
 /// Tries the cheapest iterations first where nothing bounds their number.
 void put_trial_first(std::vector<Candidate>& candidates, Analysis const& of, Machine const& machine,
-                     double plain_iterations) {
+                     Known const& known) {
   if (of.dominance > 1 || of.off_diagonals == 0 || of.is_triangular()) return;
   if (candidates[0].needs_definite)
     put_cg_first(candidates, machine, of.rows.rows);
   else
-    put_bicgstab_first(candidates, of, machine, plain_iterations);
+    put_bicgstab_first(candidates, of, machine, known);
 }
 
 }  // namespace
@@ -559,13 +590,14 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
                                       Restriction const& restriction) {
   std::vector<Candidate> candidates;
   double const plain = std::max(restriction.plain_iterations, plain_iterations(analysis));
+  Known const known{plain, restriction.complete};
   if (!restriction.candidates.empty()) {
-    candidates = listed(analysis, machine, restriction.candidates, plain);
+    candidates = listed(analysis, machine, restriction.candidates, known);
   } else {
-    candidates = of_table(analysis, machine, restriction, false, plain);
+    candidates = of_table(analysis, machine, restriction, false, known);
     if (restriction.may_try && restriction.plain_iterations == 0 && restriction.solver.empty() &&
         restriction.preconditioner.empty() && !candidates.empty())
-      put_trial_first(candidates, analysis, machine, plain);
+      put_trial_first(candidates, analysis, machine, known);
     // What has been on trial and was slow does not come first.
     if (restriction.plain_iterations > 0 && !candidates.empty() &&
         candidates[0].name() == "cg+jacobi")
@@ -573,7 +605,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
         std::rotate(candidates.begin(), candidates.begin() + (best - candidates.data()),
                     candidates.begin() + (best - candidates.data()) + 1);
     // A solver that is asked for is taken even where it does not suit.
-    if (candidates.empty()) candidates = of_table(analysis, machine, restriction, true, plain);
+    if (candidates.empty()) candidates = of_table(analysis, machine, restriction, true, known);
   }
   if (!restriction.preconditioner.empty()) {
     // Each solver once, where it stands first.
@@ -590,7 +622,7 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
           analysis, machine,
           named_rule(analysis, candidate.solver, restriction.preconditioner,
                      "this preconditioner was asked for, and the solver suits the matrix"),
-          plain, {.are_users = true, .keep_order = restriction.keeps_order});
+          known, {.are_users = true, .keep_order = restriction.keeps_order});
       with.preconditioner_options = {};  // the user's
       with.needs_definite = candidate.needs_definite;
       of_solvers.push_back(std::move(with));
@@ -616,6 +648,11 @@ Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_
   return best;
 }
 
+bool counts_complete(Analysis const& of, Machine const& machine, double promise) {
+  double const counting = rates_of(machine).element_alone * elements_of_count * of.rows.nonzeros;
+  return is_hermitian(of) && of.rows.rows <= 100'000 && promise > 2 * counting;
+}
+
 Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {
   auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
   return {given(wanted.name),
@@ -626,7 +663,8 @@ Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {
           ordering_of(Factorisation::ic0, wanted.preconditioner.incomplete, false) !=
               Ordering::multicolour,
           false,
-          0};
+          0,
+          {}};
 }
 
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate) {

@@ -62,6 +62,14 @@ struct Candidate {
   double promise_at(double plain) const { return setup + model.of(plain) * iteration; }
 };
 
+/// \brief What a complete Cholesky factor takes, in an order that reduces fill.
+struct CompleteFactor {
+  double entries = 0;   ///< 0: they were not counted
+  double products = 0;  ///< multiplications of the factorisation
+
+  bool is_known() const { return entries > 0; }
+};
+
 /// \brief What the user leaves to auto.
 struct Restriction {
   std::string solver{};          ///< the only one; empty: any
@@ -75,6 +83,7 @@ struct Restriction {
   /// Iterations that CG with jacobi needs, judged by its trial, after which it does not come first;
   /// 0: it has not been tried.
   double plain_iterations = 0;
+  CompleteFactor complete{};  ///< of A, where it was counted
 };
 
 /// \brief Takes A as one that is not definite, whatever it looks like.
@@ -97,6 +106,10 @@ double most_plain_iterations(std::int32_t rows);
 /// \brief Of the candidates for a definite matrix that have a set-up, the one that promises the
 /// least time where CG with jacobi takes so many iterations, or null.
 Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_iterations);
+
+/// \brief Whether to count the entries of a complete factor: where that takes little of the time
+/// that the best of the others promises.
+bool counts_complete(Analysis const& of, Machine const& machine, double promise);
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -442,6 +443,62 @@ TEST(Fill, ValuesOfIctThatComeWithThePatternAreThoseOfARefresh) {
   expect_same_after_a_refresh<Kokkos::complex<double>>();
 }
 
+TEST(Fill, IsInAnOrderThatIsGiven) {
+  Exec const exec;
+  auto const host = Solder::random_spd<double>(60, 4, 3);
+  CsrMatrix<double, Exec> const A(exec, host);
+  std::vector<std::int32_t> order(60);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(5));
+  auto const given = [&](std::vector<std::int32_t> const& rows, Ordering ordering) {
+    IncompleteOptions options;
+    options.ordering = ordering;
+    options.order = std::make_shared<std::vector<std::int32_t> const>(rows);
+    return options;
+  };
+  for (auto const kind : {Factorisation::ict, Factorisation::ilut, Factorisation::ilu0}) {
+    Incomplete const M(exec, A, kind, given(order, Ordering::amd));
+    EXPECT_EQ(M.elimination(), order);
+    EXPECT_LE(error_on_pattern(exec, host, M), 2e-3);
+    // It is for amd alone.
+    EXPECT_NE(Incomplete(exec, A, kind, given(order, Ordering::rcm)).elimination(), order);
+    auto wrong = order;
+    wrong[7] = wrong[8];
+    EXPECT_THROW(Incomplete(exec, A, kind, given(wrong, Ordering::amd)), std::invalid_argument);
+    wrong[7] = 60;
+    EXPECT_THROW(Incomplete(exec, A, kind, given(wrong, Ordering::amd)), std::invalid_argument);
+    wrong = order;
+    wrong.pop_back();
+    EXPECT_THROW(Incomplete(exec, A, kind, given(wrong, Ordering::amd)), std::invalid_argument);
+  }
+}
+
+/// Where no shift is allowed, the first pivot that is certainly not positive ends the set-up of
+/// ict, before there is a pattern. Other values are analysed anew.
+TEST(Fill, WithoutAShiftIctEndsAtThePivotThatIsNotPositive) {
+  Exec const exec;
+  auto const good = Solder::random_spd<double>(80, 4, 3);
+  auto bad = good;
+  for (std::int32_t i = 0; i < bad.rows; ++i)
+    for (auto k = bad.row_offsets[i]; k < bad.row_offsets[i + 1]; ++k)
+      if (i == 20 && bad.columns[k] == i) bad.values[k] *= -1;
+  CsrMatrix<double, Exec> const A(exec, good), B(exec, bad);
+  IncompleteOptions options;
+  options.drop_tolerance = 0;
+  options.fill_factor = 1000;
+  Incomplete const shifted(exec, B, Factorisation::ict, options);
+  EXPECT_NE(shifted.failure().find("even with a diagonal that is"), std::string::npos);
+  options.shift = 0;
+  Incomplete M(exec, B, Factorisation::ict, options);
+  EXPECT_EQ(M.failure(),
+            "the pivot of row 21 (counted from 1) of ict is not positive, or not finite");
+  M.refresh(exec, A);
+  EXPECT_EQ(M.failure(), "");
+  EXPECT_LE(error_on_pattern(exec, good, M), 1e-13);
+  M.refresh(exec, B);  // in the pattern now
+  EXPECT_NE(M.failure().find("is not positive, or not finite"), std::string::npos);
+}
+
 /// Of a matrix that is not Hermitian all entries count, not those above the diagonal alone.
 TEST(Fill, IctSeesANumberThatIsNoneBelowTheDiagonal) {
   Exec const exec;
@@ -488,6 +545,7 @@ TEST(Fill, SavesIterations) {
 // ---- Approximate minimum degree ----
 
 using Solder::Impl::triangular::minimum_degree;
+using Solder::Impl::triangular::MinimumDegree;
 using Solder::Impl::triangular::neighbours_of;
 
 TEST(MinimumDegree, IsAPermutation) {
@@ -509,23 +567,57 @@ TEST(MinimumDegree, IsAPermutation) {
   }
 }
 
-/// The entries of the Cholesky factor, by elimination of sets.
-std::size_t factor_entries(HostCsr<double> const& A, std::vector<std::int32_t> const& order) {
+/// The entries of each column of the Cholesky factor, by elimination of sets.
+std::vector<std::size_t> factor_columns(HostCsr<double> const& A,
+                                        std::vector<std::int32_t> const& order) {
   std::vector<std::int32_t> rank(A.rows);
   for (std::int32_t i = 0; i < A.rows; ++i) rank[order[i]] = i;
   std::vector<std::set<std::int32_t>> later(A.rows);
   for (std::int32_t i = 0; i < A.rows; ++i)
     for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
       if (rank[A.columns[k]] > rank[i]) later[rank[i]].insert(rank[A.columns[k]]);
-  std::size_t entries = 0;
+  std::vector<std::size_t> entries;
   for (auto& row : later) {
-    entries += row.size() + 1;
+    entries.push_back(row.size() + 1);
     if (row.empty()) continue;
     auto const parent = *row.begin();
     row.erase(row.begin());
     later[parent].insert(row.begin(), row.end());
   }
   return entries;
+}
+std::size_t factor_entries(HostCsr<double> const& A, std::vector<std::int32_t> const& order) {
+  auto const columns = factor_columns(A, order);
+  return std::accumulate(columns.begin(), columns.end(), std::size_t(0));
+}
+
+TEST(MinimumDegree, KnowsWhatTheFactorTakes) {
+  auto const expect = [](HostCsr<double> const& A, bool has_dense_row) {
+    MinimumDegree by_degree(neighbours_of(A.rows, A.row_offsets.data(), A.columns.data()));
+    auto const columns = factor_columns(A, by_degree.order());
+    double entries = 0, products = 0;
+    for (auto const length : columns) {
+      entries += double(length);
+      products += double(length) * double(length);
+    }
+    EXPECT_GE(by_degree.entries(), entries);
+    EXPECT_GE(by_degree.products(), products);
+    // Each row before a dense one counts as its neighbour.
+    EXPECT_LE(by_degree.entries(), entries + (has_dense_row ? A.rows : 0));
+    if (!has_dense_row) {
+      EXPECT_EQ(by_degree.products(), products);
+    }
+  };
+  expect(Solder::fem_poisson_2d<double>(17), false);
+  expect(Solder::fem_poisson_2d<double>(1), false);
+  for (unsigned seed = 1; seed <= 20; ++seed)
+    expect(Solder::random_spd<double>(40 + 10 * seed, 3, seed), false);
+  for (int const neighbours : {39, 250}) {  // of the last of 300 rows; 174 are many
+    std::vector<std::vector<double>> arrow(300, std::vector<double>(300));
+    for (int i = 0; i < 300; ++i) arrow[i][i] = 1;
+    for (int i = 0; i < neighbours; ++i) arrow[i][299] = arrow[299][i] = 1;
+    expect(sparse(arrow), neighbours > 174);
+  }
 }
 
 TEST(MinimumDegree, MakesLittleFill) {

@@ -390,6 +390,40 @@ TEST(Candidates, AfterATrialGoByWhatItHasShown) {
   EXPECT_EQ(Solder::Compiled::best_of(candidates_for(general(50), Machine{}), 100), nullptr);
 }
 
+/// A complete factor is tried first where what was counted makes it cheaper than the others, and
+/// where it stood otherwise.
+TEST(Candidates, ACompleteFactorThatIsCountedComesFirstWhereItIsCheap) {
+  for (std::int32_t const n : {5000, 50000}) {
+    Analysis plain = mesh(n);
+    plain.opposite = 0;  // no mesh
+    auto const of = [&](Solder::Compiled::CompleteFactor const& complete) {
+      return candidates_for(plain, {.is_host = true},
+                            {.plain_iterations = 1000, .complete = complete});
+    };
+    auto const is_complete = [](Candidate const& each) {
+      return contains(std::string(each.because), "nearly a direct solve") && each.solver == "cg";
+    };
+    auto const guessed = of({}), cheap = of({10. * n, 200. * n}), dear = of({1000. * n, 1e6 * n});
+    EXPECT_FALSE(is_complete(guessed[0]));
+    EXPECT_TRUE(is_complete(cheap[0]));
+    EXPECT_FALSE(is_complete(dear[0]));
+    // Its cost is that of 10 entries a row, some 0.1 us each.
+    EXPECT_GT(cheap[0].setup, 10 * n * 30e-9);
+    EXPECT_LT(cheap[0].setup, 10 * n * 300e-9);
+    // If it is dear, the others keep their order.
+    auto const without = [&](std::vector<Candidate> all) {
+      std::erase_if(all, is_complete);
+      return names(all);
+    };
+    EXPECT_EQ(without(dear), without(guessed));
+    EXPECT_EQ(without(cheap).size(), without(guessed).size());
+  }
+  EXPECT_TRUE(Solder::Compiled::counts_complete(mesh(5000), {.is_host = true}, 1));
+  EXPECT_FALSE(Solder::Compiled::counts_complete(mesh(5000), {.is_host = true}, 1e-4));
+  EXPECT_FALSE(Solder::Compiled::counts_complete(general(5000), {.is_host = true}, 1));
+  EXPECT_FALSE(Solder::Compiled::counts_complete(mesh(1000000), {.is_host = true}, 100));
+}
+
 TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {
   Analysis seen = general(1000);
   seen.diagonal.zeros = 1;

@@ -357,14 +357,14 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       }
     std::string const of(to_string(kind_));
     if (wrong >= 0) {
-      std::string const row = Impl::counted(state.label.empty() ? wrong : state.label[wrong]);
+      std::int32_t const row = state.label.empty() ? wrong : state.label[wrong];
       std::string failure =
           is_hermitian(kind_)
-              ? "the pivot of row " + row + " of " + of + " is not positive, or not finite" +
+              ? Impl::triangular::not_positive(row, kind_) +
                     (state.shift > 0 ? ", even with a diagonal that is " +
                                            Impl::rounded_text(100 * state.shift) + "% larger"
                                      : "")
-              : "the pivot of row " + row + " of " + of + " is zero or not finite";
+              : "the pivot of row " + Impl::counted(row) + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=
             ", or the sweeps have not converged (sweeps: " + std::to_string(options_.sweeps) +

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include <solder/core/options.hpp>
 
@@ -119,6 +121,9 @@ struct IncompleteOptions {
   int sweeps = 0;
   Trisolve trisolve = Trisolve::exact;  ///< how the factors are applied
   int trisolve_sweeps = 3;              ///< of each triangle where trisolve is jacobi
+  /// With `ordering: amd`: A's rows in the order of elimination, where one that reduces fill is
+  /// known already (METIS's, for example); null: it is found.
+  std::shared_ptr<std::vector<std::int32_t> const> order{};
 
   /// \brief Whether all options are equal.
   bool operator==(IncompleteOptions const&) const = default;

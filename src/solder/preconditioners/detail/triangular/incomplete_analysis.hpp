@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,12 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<std::int64_t*, typename Exec::memory_space> co
       "Solder::incomplete::keep", Kokkos::RangePolicy<Exec>(exec, 0, rows + 1),
       KOKKOS_LAMBDA(int i) { to[i] = static_cast<std::int64_t>(from[i]); });
   return copy;
+}
+
+/// \brief Why a row of A has no pivot that a Hermitian factorisation can use.
+inline std::string not_positive(std::int32_t row, Factorisation kind) {
+  return "the pivot of row " + counted(row) + " of " + std::string(to_string(kind)) +
+         " is not positive, or not finite";
 }
 
 /// \brief What Incomplete keeps: the pattern of A and of the factors, how they are computed and
@@ -163,15 +170,29 @@ class IncompleteAnalysis {
       if (*unsymmetric_ < 0) return coloured(exec_, natural);
     }
     return natural.in_order(exec_, on_device(exec_, with_rows_on_host(A, [&](auto const&... rows) {
-                                               return triangular::ordered(ordering_, A.rows(),
-                                                                          rows...);
+                                               return order_of(A.rows(), rows...);
                                              })));
   }
   template <class Offset>
   OrderedPattern ordered_on_host(CsrMatrix<Scalar, Exec, Offset> const& A) const {
     return with_rows_on_host(A, [&](auto const&... rows) {
-      return ordered_pattern(triangular::ordered(ordering_, A.rows(), rows...), rows...);
+      return ordered_pattern(order_of(A.rows(), rows...), rows...);
     });
+  }
+  template <class Offset>
+  std::vector<std::int32_t> order_of(std::int32_t rows, Offset const* offsets,
+                                     std::int32_t const* columns) const {
+    if (ordering_ != Ordering::amd || options_.order == nullptr)
+      return triangular::ordered(ordering_, rows, offsets, columns);
+    std::vector<std::int32_t> const& order = *options_.order;
+    std::vector<char> has(rows, 0);
+    for (std::int32_t const row : order)
+      if (row >= 0 && row < rows) has[row] = 1;
+    if (std::int64_t(order.size()) != rows || std::count(has.begin(), has.end(), 1) != rows)
+      throw std::invalid_argument("Solder::Incomplete: `order` must have each of the " +
+                                  std::to_string(rows) + " rows of A once; it has " +
+                                  std::to_string(order.size()) + " entries");
+    return order;
   }
   /// \brief f(A's row offsets, its columns) on the host.
   template <class Offset, class F>
@@ -189,9 +210,11 @@ class IncompleteAnalysis {
     if (kind_ == Factorisation::ick || kind_ == Factorisation::iluk)
       return filled_by_level<Scalar>(P, options_.level, options_.fill_factor);
     auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
-    auto const by = kind_ == Factorisation::ict ? &filled_by_symmetric_threshold<Scalar>
-                                                : &filled_by_threshold<Scalar>;
-    return by(P, values.data(), options_.drop_tolerance, options_.fill_factor);
+    if (kind_ == Factorisation::ict)
+      return filled_by_symmetric_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
+                                                   options_.fill_factor, options_.shift > 0);
+    return filled_by_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
+                                       options_.fill_factor);
   }
   void take_pattern_of(Filled<Scalar> const& filled) {
     auto const& P = filled.pattern;
@@ -199,6 +222,11 @@ class IncompleteAnalysis {
     state_->dropped = filled.dropped;
     state_->repaired = filled.repaired;
     if (filled.repaired > 0) state_->first_repaired = P.label[filled.first_repaired];
+    if (filled.wrong >= 0) {
+      state_->structural = not_positive(filled.wrong, kind_);
+      state_->given_offsets = no_view<typename State::Offsets>();  // other values may have factors
+      return;
+    }
     if (!is_natural()) state_->label = P.label;
     if (filled.is_too_large) {
       state_->structural = "fill up to level " + std::to_string(options_.level) +

@@ -9,6 +9,7 @@
 
 #include <solder/preconditioners/detail/triangular/fill.hpp>
 #include <solder/preconditioners/detail/triangular/pivots.hpp>
+#include <solder/preconditioners/detail/triangular/row_groups.hpp>
 
 namespace Solder::Impl::triangular {
 
@@ -140,21 +141,22 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
 ///
 /// The values come with the pattern if A is Hermitian and all pivots are positive, both up to
 /// rounding. Else they are computed in the pattern, from all of A, perhaps with a shift; pivots
-/// that are not positive are replaced for the choice of the pattern alone.
+/// that are not positive are replaced for the choice of the pattern alone. Without a shift there
+/// are no factors then, and the first of them ends it.
 ///
 /// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
 /// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
-/// Rows that have an entry in column i are found in lists: each row is in that of its next column.
 template <class Scalar>
 Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar const* given,
-                                             double drop_tolerance, double fill_factor) {
+                                             double drop_tolerance, double fill_factor,
+                                             bool may_shift) {
   using Real = typename ScalarTraits<Scalar>::Real;
   auto const rows = static_cast<std::int32_t>(A.label.size());
   Filled<Scalar> filled;
   Candidates candidates;
-  std::vector<std::int32_t> offsets{0}, columns, below, above, marked(rows, -1), at(rows),
-      first(rows, -1), next(rows, -1), in_column(rows, 0);
-  std::vector<Scalar> values, w(rows);
+  GroupedRows<Scalar> U(rows);
+  std::vector<std::int32_t> below, above, marked(rows, -1), in_column(rows, 0);
+  std::vector<Scalar> w(rows);
   std::vector<double> pivots(rows), root(rows);
   for (std::int32_t i = 0; i < rows; ++i)
     root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
@@ -165,11 +167,6 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
         return size_of(here - there) <=
                1000 * double(std::numeric_limits<Real>::epsilon()) * std::max(size_of(here), scale);
       });
-  auto const enlist = [&](std::int32_t k) {  // into the list of its next column
-    if (at[k] == offsets[k + 1]) return;
-    next[k] = first[columns[at[k]]];
-    first[columns[at[k]]] = k;
-  };
   for (std::int32_t i = 0; i < rows; ++i) {
     Deadline::check(i);
     above.clear();
@@ -185,18 +182,12 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       if (j != i) add(j);
       w[j] = given[A.source[k]];
     }
-    for (std::int32_t k = first[i], after; k >= 0; k = after) {
-      after = next[k];
-      Scalar const factor = conjugated(values[at[k]]) * static_cast<Real>(1 / pivots[k]);
-      w[i] -= factor * values[at[k]];
-      for (std::int32_t e = at[k] + 1; e < offsets[k + 1]; ++e) {
-        std::int32_t const j = columns[e];
-        if (marked[j] != i) add(j);
-        w[j] -= factor * values[e];
-      }
-      ++at[k];
-      enlist(k);
-    }
+    U.for_each_update(i, pivots, [&](std::int32_t j, Scalar const& update) {
+      if (marked[j] != i) add(j);
+      w[j] -= update;
+    });
+    if (i > 0)
+      take_order(i, U.columns_of(i - 1), above, [&](std::int32_t j) { return marked[j] == i; });
     double const small = drop_tolerance * root[i];
     candidates.clear();
     for (std::int32_t const j : above) {
@@ -205,23 +196,22 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       else
         candidates.add(j, root[j] > 0 ? size / root[j] : size);
     }
-    std::int64_t const most = (most_entries(A, fill_factor, i + 1) - i - 1) / 2 -
-                              static_cast<std::int64_t>(columns.size());
+    std::int64_t const most =
+        (most_entries(A, fill_factor, i + 1) - i - 1) / 2 - static_cast<std::int64_t>(U.entries());
     filled.dropped += candidates.keep(most);
     candidates.split(i, below, above);
     double const pivot = real_part(Wide<Scalar>(w[i]));
     double const of_row = root[i] * root[i];
-    bool const is_fine = pivot > 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
+    double const rounding = 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
+    bool const is_fine = pivot > rounding;
+    if (!may_shift && !(pivot >= -rounding)) {
+      filled.wrong = A.label[i];
+      return filled;
+    }
     gives_values = gives_values && is_fine;
     pivots[i] = is_fine ? pivot : std::max(1e-3 * of_row, double(std::numeric_limits<Real>::min()));
-    for (std::int32_t const j : above) {
-      columns.push_back(j);
-      values.push_back(w[j]);
-      ++in_column[j];
-    }
-    offsets.push_back(static_cast<std::int32_t>(columns.size()));
-    at[i] = offsets[i];
-    enlist(i);
+    for (std::int32_t const j : above) ++in_column[j];
+    U.append(above, w);
   }
 
   OrderedPattern& F = filled.pattern;
@@ -230,7 +220,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   F.offsets.resize(std::size_t(rows) + 1);
   for (std::int32_t i = 0; i < rows; ++i) {
     F.diagonal[i] = F.offsets[i] + in_column[i];
-    F.offsets[i + 1] = F.diagonal[i] + 1 + offsets[i + 1] - offsets[i];
+    F.offsets[i + 1] = F.diagonal[i] + 1 + U.end(i) - U.begin(i);
   }
   F.columns.resize(F.offsets[rows]);
   F.source.assign(F.offsets[rows], -1);
@@ -240,13 +230,13 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     std::int32_t const diagonal = F.diagonal[i];
     F.columns[diagonal] = i;
     if (gives_values) filled.values[diagonal] = static_cast<Real>(pivots[i]);
-    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
-      std::int32_t const upper = diagonal + 1 + k - offsets[i], lower = fill_at[columns[k]]++;
-      F.columns[upper] = columns[k];
+    for (std::int32_t k = U.begin(i); k < U.end(i); ++k) {
+      std::int32_t const upper = diagonal + 1 + k - U.begin(i), lower = fill_at[U.columns[k]]++;
+      F.columns[upper] = U.columns[k];
       F.columns[lower] = i;
       if (!gives_values) continue;
-      filled.values[upper] = values[k];
-      filled.values[lower] = conjugated(values[k]) / static_cast<Real>(pivots[i]);
+      filled.values[upper] = U.values[k];
+      filled.values[lower] = conjugated(U.values[k]) / static_cast<Real>(pivots[i]);
     }
   }
   for (std::int32_t i = 0; i < rows; ++i)  // both parts of A's rows ascend, as those of F do
