@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <solder/core/scalar.hpp>
+
 namespace Solder::Impl::triangular {
 
 /// \brief Sums of several rows that have the same columns: factors[0] rows[0][e] + factors[1]
