@@ -473,6 +473,46 @@ TEST(Fill, IsInAnOrderThatIsGiven) {
   }
 }
 
+/// Where a pivot is not positive, ict chooses pattern and values anew for a larger diagonal. A
+/// refresh begins with the same one, so the same values give the same factors.
+template <class Scalar>
+void expect_shifted() {
+  Exec const exec;
+  auto host = Solder::fem_poisson_2d<Scalar>(12);
+  auto const with_diagonal = [&](double factor) {
+    auto scaled = host;
+    for (std::int32_t i = 0; i < host.rows; ++i)
+      for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
+        if (host.columns[k] == i) scaled.values[k] *= factor;
+    return scaled;
+  };
+  host = with_diagonal(0.9);  // its least eigenvalue is negative
+  CsrMatrix<Scalar, Exec> const A(exec, host);
+  IncompleteOptions options;
+  options.drop_tolerance = 0.02;
+  Incomplete M(exec, A, Factorisation::ict, options);
+  ASSERT_EQ(M.failure(), "");
+  EXPECT_GE(M.shift(), 0.016);
+  EXPECT_LE(M.shift(), 0.128);
+  EXPECT_LE(error_on_pattern(exec, with_diagonal(1 + M.shift()), M), 1e-13);
+  auto const shift = M.shift();
+  auto const first = to_host(exec, M.factor_values());
+  M.refresh(exec, A);
+  EXPECT_EQ(M.shift(), shift);
+  auto const again = to_host(exec, M.factor_values());
+  for (std::size_t k = 0; k < first.size(); ++k)
+    EXPECT_LE(std::abs(plain(first[k]) - plain(again[k])), 1e-13);
+  options.shift = 1e-6;
+  EXPECT_TRUE(Incomplete(exec, A, Factorisation::ict, options)
+                  .failure()
+                  .ends_with("of ict is not positive, or not finite, even with a diagonal that is "
+                             "0.0512% larger"));
+}
+TEST(Fill, IctIsChosenForTheLargerDiagonalThatItNeeds) {
+  expect_shifted<double>();
+  expect_shifted<Kokkos::complex<double>>();
+}
+
 /// Where no shift is allowed, the first pivot that is certainly not positive ends the set-up of
 /// ict, before there is a pattern. Other values are analysed anew.
 TEST(Fill, WithoutAShiftIctEndsAtThePivotThatIsNotPositive) {

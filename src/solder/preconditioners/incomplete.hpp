@@ -343,27 +343,24 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   /// \brief Computes the factors. \return why they cannot be applied; empty if they can
   std::string factorise(Exec const& exec, Scalar const* from) {
     State& state = *state_;
-    state.shift = 0;
     if (!state.structural.empty() || state.rows == 0) return state.structural;
-    double const first = options_.shift;
     // The first factors of ilut, and mostly of ict, came with their pattern; later ones have its
     // pattern alone.
     bool const is_there = std::exchange(state.has_values, false);
-    std::int32_t wrong = is_there ? -1 : eliminate(exec, from, 0);
-    if (is_hermitian(kind_))
-      for (double shift = first; wrong >= 0 && shift > 0 && shift <= 512 * first; shift *= 2) {
-        state.shift = shift;
-        wrong = eliminate(exec, from, shift);
-      }
+    state.shift = state.first_shift;
+    std::int32_t wrong = is_there ? -1 : eliminate(exec, from, state.shift);
+    while (wrong >= 0 && is_hermitian(kind_)) {
+      double const shift = Impl::triangular::shift_after(state.shift, options_.shift);
+      if (shift == 0) break;
+      state.shift = shift;
+      wrong = eliminate(exec, from, shift);
+    }
     std::string const of(to_string(kind_));
     if (wrong >= 0) {
       std::int32_t const row = state.label.empty() ? wrong : state.label[wrong];
       std::string failure =
           is_hermitian(kind_)
-              ? Impl::triangular::not_positive(row, kind_) +
-                    (state.shift > 0 ? ", even with a diagonal that is " +
-                                           Impl::rounded_text(100 * state.shift) + "% larger"
-                                     : "")
+              ? Impl::triangular::not_positive(row, kind_, state.shift)
               : "the pivot of row " + Impl::counted(row) + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=

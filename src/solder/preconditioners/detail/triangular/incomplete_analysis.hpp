@@ -40,9 +40,16 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<std::int64_t*, typename Exec::memory_space> co
 }
 
 /// \brief Why a row of A has no pivot that a Hermitian factorisation can use.
-inline std::string not_positive(std::int32_t row, Factorisation kind) {
+inline std::string not_positive(std::int32_t row, Factorisation kind, double shift) {
   return "the pivot of row " + counted(row) + " of " + std::string(to_string(kind)) +
-         " is not positive, or not finite";
+         " is not positive, or not finite" +
+         (shift > 0 ? ", even with a diagonal that is " + rounded_text(100 * shift) + "% larger"
+                    : "");
+}
+/// \brief The shift to try next: the first one, then nine times the double. 0: there is none.
+inline double shift_after(double shift, double first) {
+  double const next = shift > 0 ? 2 * shift : first;
+  return next <= 512 * first ? next : 0;
 }
 
 /// \brief What Incomplete keeps: the pattern of A and of the factors, how they are computed and
@@ -76,6 +83,7 @@ struct IncompleteState {
   Scheduled<Scalar, Exec> lower, upper;  ///< for exact solves
   SweptTriangles<Scalar, Exec> triangles;  ///< for solves by sweeps
   double analysis_seconds = 0, factorise_seconds = 0, shift = 0;
+  double first_shift = 0;  ///< with which the pattern was chosen
   int eliminators = 1;     ///< threads of a host that factorise
   bool symmetric = false;  ///< the pattern; only meaningful for ic0 or with factor sweeps
   std::string structural, failure = unfinished;
@@ -210,11 +218,20 @@ class IncompleteAnalysis {
     if (kind_ == Factorisation::ick || kind_ == Factorisation::iluk)
       return filled_by_level<Scalar>(P, options_.level, options_.fill_factor);
     auto const values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), A.values());
-    if (kind_ == Factorisation::ict)
-      return filled_by_symmetric_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
-                                                   options_.fill_factor, options_.shift > 0);
-    return filled_by_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
-                                       options_.fill_factor);
+    if (kind_ == Factorisation::ilut)
+      return filled_by_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
+                                         options_.fill_factor);
+    Unfit const unfit = !eliminates_         ? Unfit::is_replaced
+                        : options_.shift > 0 ? Unfit::ends
+                                             : Unfit::ends_if_negative;
+    double& shift = state_->first_shift;
+    while (true) {
+      Filled<Scalar> filled = filled_by_symmetric_threshold<Scalar>(
+          P, values.data(), options_.drop_tolerance, options_.fill_factor, shift, unfit);
+      double const next = shift_after(shift, options_.shift);
+      if (filled.wrong < 0 || next == 0) return filled;
+      shift = next;
+    }
   }
   void take_pattern_of(Filled<Scalar> const& filled) {
     auto const& P = filled.pattern;
@@ -223,7 +240,8 @@ class IncompleteAnalysis {
     state_->repaired = filled.repaired;
     if (filled.repaired > 0) state_->first_repaired = P.label[filled.first_repaired];
     if (filled.wrong >= 0) {
-      state_->structural = not_positive(filled.wrong, kind_);
+      state_->shift = state_->first_shift;
+      state_->structural = not_positive(filled.wrong, kind_, state_->shift);
       state_->given_offsets = no_view<typename State::Offsets>();  // other values may have factors
       return;
     }

@@ -136,20 +136,28 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   return filled;
 }
 
+/// \brief What follows if a pivot of ict is not positive.
+enum class Unfit {
+  is_replaced,       ///< the values are computed in the pattern
+  ends_if_negative,  ///< there are no factors if it is certainly not positive, else as before
+  ends               ///< there are no factors
+};
+
 /// \brief ICT: A = L D L^H row by row of L^H, without what is small, on the host, and the mirror
 /// image of it. Only the upper part of A is read.
 ///
 /// The values come with the pattern if A is Hermitian and all pivots are positive, both up to
-/// rounding. Else they are computed in the pattern, from all of A, perhaps with a shift; pivots
-/// that are not positive are replaced for the choice of the pattern alone. Without a shift there
-/// are no factors then, and the first of them ends it.
+/// rounding. Else they have to be computed in the pattern, from all of A; pivots that are not
+/// positive are replaced for the choice of the pattern alone. Or such a pivot ends it, and A may be
+/// tried with a larger diagonal.
 ///
 /// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
 /// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
+/// \param shift what is added to the diagonal, relative to it
 template <class Scalar>
 Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar const* given,
                                              double drop_tolerance, double fill_factor,
-                                             bool may_shift) {
+                                             double shift, Unfit unfit) {
   using Real = typename ScalarTraits<Scalar>::Real;
   auto const rows = static_cast<std::int32_t>(A.label.size());
   Filled<Scalar> filled;
@@ -182,6 +190,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       if (j != i) add(j);
       w[j] = given[A.source[k]];
     }
+    w[i] *= static_cast<Real>(1 + shift);
     U.for_each_update(i, pivots, [&](std::int32_t j, Scalar const& update) {
       if (marked[j] != i) add(j);
       w[j] -= update;
@@ -204,7 +213,8 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     double const of_row = root[i] * root[i];
     double const rounding = 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
     bool const is_fine = pivot > rounding;
-    if (!may_shift && !(pivot >= -rounding)) {
+    if (gives_values && !is_fine &&
+        (unfit == Unfit::ends || (unfit == Unfit::ends_if_negative && !(pivot >= -rounding)))) {
       filled.wrong = A.label[i];
       return filled;
     }
