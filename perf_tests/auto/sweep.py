@@ -40,7 +40,7 @@ PRECONDITIONERS = {
     "none": "", "jacobi": "", "ic0": "", "ilu0": "", "fsai": "", "amg": "", "chebyshev": "",
     "ict": ".ordering=amd",
     "ict-fill": ".name=ict .drop_tolerance=1e-4 .fill_factor=10 .ordering=amd",
-    "ict-direct": ".name=ict .drop_tolerance=0 .fill_factor=1000 .ordering=amd",
+    "ict-direct": ".name=ict .drop_tolerance=0 .fill_factor=1000 .ordering=amd .shift=0",
     "ilut": ".ordering=amd .scale=equilibrate .match=product",
     "ilut-fill": ".name=ilut " + STURDY,
     "ilut-direct": ".name=ilut " + DIRECT,

@@ -365,7 +365,12 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (best == nullptr || !counts_complete(analysis_, machine_of(exec_),
                                               best->promise_at(restriction.plain_iterations)))
         return;
-      restriction.complete = complete_factor_of(A_, order_);
+      try {
+        Impl::Deadline const deadline(watch_->seconds_left());
+        restriction.complete = complete_factor_of(A_, order_);
+      } catch (std::exception const&) {  // no time, or no memory, to count
+        return;
+      }
       begin_list(restriction);
     }
   }

@@ -275,7 +275,7 @@ constexpr Rule rules[] = {
     {strong, "cg", "ict", hermitian_fill, is_large_hermitian, {0.02, 5, 300},
      "fill makes the factor more accurate", true, 5},
     {direct, "cg", "ict", complete_hermitian, is_small_hermitian, {0, 2, 2},
-     "the factor is nearly complete: nearly a direct solve", true, complete},
+     "the factor is complete: a direct solve", true, complete},
     {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "multigrid may help although the others failed", true},
     // Any other.
     {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, so ilu0 is exact"},
@@ -368,12 +368,17 @@ struct Known {
 /// Elements (see PreconditionerCost) that a complete factor takes for each entry and product: by
 /// set-ups of 60 matrices, within a factor of two for nine of ten.
 constexpr double elements_of_entry = 140, elements_of_product = 0.37;
-/// For each entry of A, to count the entries of a complete factor.
-constexpr double elements_of_count = 80;
+/// To count these, for each row of A and for each entry: by 275 matrices, within a factor of four
+/// for nine of ten.
+constexpr double elements_of_counted_row = 400, elements_of_counted = 48;
 
 /// Whether a rule is for a complete factor whose entries were counted.
 bool has_counted(Rule const& rule, CompleteFactor const& complete) {
   return rule.options == complete_hermitian && complete.is_known();
+}
+/// The entries of the factors for each of A's that a complete factorisation may have.
+double most_fill(double entries) {
+  return std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete);
 }
 
 Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule,
@@ -390,7 +395,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   double const n = of.rows.rows, entries = double(of.rows.nonzeros),
                of_row = entries / std::max(n, 1.0);
   bool const is_counted = has_counted(rule, known.complete);
-  double const fill = is_counted      ? 2 * known.complete.entries / std::max(entries, 1.0)
+  double const fill = is_counted      ? known.complete.fill(of)
                       : rule.fill > 1 ? std::min(rule.fill, complete_fill(n))
                                       : 1;
   double const elements = is_counted
@@ -408,8 +413,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
   Parameters options = parameters_of(rule.options);
   if (takes_grown_fsai(of, machine, rule)) options.set("pattern", "adaptive");
   if (orders_ilu0) options.set("ordering", "multicolour");
-  if (rule.fill == complete)
-    options.set("fill_factor", std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete));
+  if (rule.fill == complete) options.set("fill_factor", most_fill(entries));
   return {.solver = std::string(rule.solver),
           .preconditioner = std::string(rule.preconditioner),
           .solver_options = {},
@@ -488,6 +492,7 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
   if (takes_others(solver)) take_as_general(of);  // the others' rules are for such matrices
   struct Found {
     Group group, unless_first;  ///< the group that it is in if it does not come first
+    bool only_first;            ///< it is not tried at all then
     Candidate candidate;
   };
   std::vector<Found> found;
@@ -496,11 +501,11 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
     if (restriction.is_over_ranks && rule.fill == complete) continue;
     if (takes_others(solver)) rule.solver = solver;
     // A complete factor that was counted may come first, for larger A, too.
-    bool const is_counted = has_counted(rule, known.complete) && is_hermitian(of);
-    bool const suits = rule.suits(of) || is_counted;
+    bool const is_counted = has_counted(rule, known.complete), suits = rule.suits(of) || is_counted;
+    if (is_counted && known.complete.fill(of) > most_fill(double(of.rows.nonzeros))) continue;
     if (!all && !(suits && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.push_back({is_counted ? promising : rule.group,
-                     rule.group == promising ? Group::likes : rule.group,
+                     rule.group == promising ? Group::likes : rule.group, !rule.suits(of),
                      candidate_of(of, machine, rule, known)});
     if (!solver.empty()) found.back().candidate.solver = solver;
   }
@@ -511,6 +516,10 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
   };
   sort();
   for (std::size_t k = 1; k < found.size(); ++k) found[k].group = found[k].unless_first;
+  if (!all && !found.empty())
+    found.erase(std::remove_if(found.begin() + 1, found.end(),
+                               [](Found const& each) { return each.only_first; }),
+                found.end());
   sort();
   std::vector<Candidate> candidates;
   for (Found& each : found) {
@@ -590,7 +599,8 @@ std::vector<Candidate> candidates_for(Analysis const& analysis, Machine const& m
                                       Restriction const& restriction) {
   std::vector<Candidate> candidates;
   double const plain = std::max(restriction.plain_iterations, plain_iterations(analysis));
-  Known const known{plain, restriction.complete};
+  bool const is_for_cg = restriction.solver.empty() && is_hermitian(analysis);
+  Known const known{plain, is_for_cg ? restriction.complete : CompleteFactor{}};
   if (!restriction.candidates.empty()) {
     candidates = listed(analysis, machine, restriction.candidates, known);
   } else {
@@ -649,8 +659,11 @@ Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_
 }
 
 bool counts_complete(Analysis const& of, Machine const& machine, double promise) {
-  double const counting = rates_of(machine).element_alone * elements_of_count * of.rows.nonzeros;
-  return is_hermitian(of) && of.rows.rows <= 100'000 && promise > 2 * counting;
+  double const entries = double(of.rows.nonzeros),
+               counting = rates_of(machine).element_alone *
+                          (elements_of_counted_row * of.rows.rows + elements_of_counted * entries);
+  return is_hermitian(of) && of.rows.rows <= 100'000 && 2 * entries <= most_entries &&
+         promise > 2 * counting;
 }
 
 Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {

@@ -65,9 +65,13 @@ struct Candidate {
 /// \brief What a complete Cholesky factor takes, in an order that reduces fill.
 struct CompleteFactor {
   double entries = 0;   ///< 0: they were not counted
-  double products = 0;  ///< multiplications of the factorisation
+  double products = 0;  ///< the sum of the squares of its columns' lengths
 
   bool is_known() const { return entries > 0; }
+  /// \brief Entries of the factor and its adjoint for each of A's.
+  double fill(Analysis const& of) const {
+    return 2 * entries / std::max(double(of.rows.nonzeros), 1.0);
+  }
 };
 
 /// \brief What the user leaves to auto.
@@ -107,8 +111,9 @@ double most_plain_iterations(std::int32_t rows);
 /// least time where CG with jacobi takes so many iterations, or null.
 Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_iterations);
 
-/// \brief Whether to count the entries of a complete factor: where that takes little of the time
-/// that the best of the others promises.
+/// \brief Whether to count the entries of a complete factor of a Hermitian A: where that is
+/// thought to take at most half of the time that the best candidate promises, and the factor may
+/// not be too large.
 bool counts_complete(Analysis const& of, Machine const& machine, double promise);
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.

@@ -16,6 +16,7 @@ namespace Solder::Compiled {
 /// \brief Counts the entries of a complete factor of a Hermitian A, by ordering it (`ordering:
 /// amd`) on the host.
 /// \param order the order that was found
+/// \throws OutOfTime, std::bad_alloc
 template <class T, class Exec>
 CompleteFactor complete_factor_of(CsrMatrix<T, Exec> const& A,
                                   std::shared_ptr<std::vector<std::int32_t> const>& order) {

@@ -473,70 +473,84 @@ TEST(Fill, IsInAnOrderThatIsGiven) {
   }
 }
 
-/// Where a pivot is not positive, ict chooses pattern and values anew for a larger diagonal. A
-/// refresh begins with the same one, so the same values give the same factors.
+/// A with another diagonal.
+template <class Scalar>
+HostCsr<Scalar> with_diagonal(HostCsr<Scalar> A, double factor, std::int32_t row = -1) {
+  for (std::int32_t i = 0; i < A.rows; ++i)
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      if (A.columns[k] == i && (row < 0 || row == i)) A.values[k] *= factor;
+  return A;
+}
+
+/// Where a pivot is not positive, ict is that of a matrix with a larger diagonal. A refresh begins
+/// with the same one.
 template <class Scalar>
 void expect_shifted() {
   Exec const exec;
-  auto host = Solder::fem_poisson_2d<Scalar>(12);
-  auto const with_diagonal = [&](double factor) {
-    auto scaled = host;
-    for (std::int32_t i = 0; i < host.rows; ++i)
-      for (auto k = host.row_offsets[i]; k < host.row_offsets[i + 1]; ++k)
-        if (host.columns[k] == i) scaled.values[k] *= factor;
-    return scaled;
-  };
-  host = with_diagonal(0.9);  // its least eigenvalue is negative
-  CsrMatrix<Scalar, Exec> const A(exec, host);
+  auto const good = Solder::fem_poisson_2d<Scalar>(12), bad = with_diagonal(good, 0.9);
+  CsrMatrix<Scalar, Exec> const A(exec, bad);  // its least eigenvalue is negative
   IncompleteOptions options;
   options.drop_tolerance = 0.02;
   Incomplete M(exec, A, Factorisation::ict, options);
   ASSERT_EQ(M.failure(), "");
-  EXPECT_GE(M.shift(), 0.016);
-  EXPECT_LE(M.shift(), 0.128);
-  EXPECT_LE(error_on_pattern(exec, with_diagonal(1 + M.shift()), M), 1e-13);
-  auto const shift = M.shift();
-  auto const first = to_host(exec, M.factor_values());
+  double const shift = M.shift();
+  EXPECT_GE(shift, 0.016);
+  EXPECT_LE(shift, 0.128);
+  options.shift = 0;
+  CsrMatrix<Scalar, Exec> const shifted(exec, with_diagonal(bad, 1 + shift));
+  Incomplete const expected(exec, shifted, Factorisation::ict, options);
+  ASSERT_EQ(expected.failure(), "");
+  EXPECT_TRUE(
+      same_bits(to_host(exec, M.factor_columns()), to_host(exec, expected.factor_columns())));
+  auto const expect_its_values = [&](double tolerance) {
+    auto const found = to_host(exec, M.factor_values()),
+               values = to_host(exec, expected.factor_values());
+    for (std::size_t k = 0; k < values.size(); ++k)
+      EXPECT_LE(std::abs(plain(found[k]) - plain(values[k])), tolerance);
+  };
+  expect_its_values(0);
   M.refresh(exec, A);
   EXPECT_EQ(M.shift(), shift);
-  auto const again = to_host(exec, M.factor_values());
-  for (std::size_t k = 0; k < first.size(); ++k)
-    EXPECT_LE(std::abs(plain(first[k]) - plain(again[k])), 1e-13);
-  options.shift = 1e-6;
-  EXPECT_TRUE(Incomplete(exec, A, Factorisation::ict, options)
-                  .failure()
-                  .ends_with("of ict is not positive, or not finite, even with a diagonal that is "
-                             "0.0512% larger"));
+  expect_its_values(1e-13);
+  M.refresh(exec, CsrMatrix<Scalar, Exec>(exec, good));
+  EXPECT_EQ(M.failure(), "");
+  EXPECT_EQ(M.shift(), shift);
 }
-TEST(Fill, IctIsChosenForTheLargerDiagonalThatItNeeds) {
+TEST(Fill, IctIsThatOfTheLargerDiagonalThatItNeeds) {
   expect_shifted<double>();
   expect_shifted<Kokkos::complex<double>>();
 }
 
-/// Where no shift is allowed, the first pivot that is certainly not positive ends the set-up of
-/// ict, before there is a pattern. Other values are analysed anew.
-TEST(Fill, WithoutAShiftIctEndsAtThePivotThatIsNotPositive) {
+/// Where no shift helps, the first pivot that is certainly not positive ends the set-up of ict,
+/// before there is a pattern. Other values are analysed anew.
+TEST(Fill, IctEndsAtAPivotThatIsNotPositive) {
   Exec const exec;
   auto const good = Solder::random_spd<double>(80, 4, 3);
-  auto bad = good;
-  for (std::int32_t i = 0; i < bad.rows; ++i)
-    for (auto k = bad.row_offsets[i]; k < bad.row_offsets[i + 1]; ++k)
-      if (i == 20 && bad.columns[k] == i) bad.values[k] *= -1;
-  CsrMatrix<double, Exec> const A(exec, good), B(exec, bad);
+  CsrMatrix<double, Exec> const A(exec, good), negative(exec, with_diagonal(good, -1, 20)),
+      missing(exec, with_diagonal(good, 0, 20)), low(exec, with_diagonal(good, 0.1));
   IncompleteOptions options;
   options.drop_tolerance = 0;
   options.fill_factor = 1000;
-  Incomplete const shifted(exec, B, Factorisation::ict, options);
-  EXPECT_NE(shifted.failure().find("even with a diagonal that is"), std::string::npos);
-  options.shift = 0;
-  Incomplete M(exec, B, Factorisation::ict, options);
-  EXPECT_EQ(M.failure(),
-            "the pivot of row 21 (counted from 1) of ict is not positive, or not finite");
-  M.refresh(exec, A);
-  EXPECT_EQ(M.failure(), "");
-  EXPECT_LE(error_on_pattern(exec, good, M), 1e-13);
-  M.refresh(exec, B);  // in the pattern now
-  EXPECT_NE(M.failure().find("is not positive, or not finite"), std::string::npos);
+  char const* const at_21 =
+      "the pivot of row 21 (counted from 1) of ict is not positive, or not finite";
+  for (double const shift : {0.0, 1e-3}) {
+    options.shift = shift;
+    EXPECT_EQ(Incomplete(exec, missing, Factorisation::ict, options).failure(), at_21);
+    Incomplete M(exec, negative, Factorisation::ict, options);
+    EXPECT_EQ(M.failure(), at_21);
+    EXPECT_EQ(M.elimination()[20], 20);
+    M.refresh(exec, A);
+    EXPECT_EQ(M.failure(), "");
+    EXPECT_EQ(M.shift(), 0);
+    EXPECT_LE(error_on_pattern(exec, good, M), 1e-13);
+    M.refresh(exec, negative);  // in the pattern now
+    EXPECT_NE(M.failure().find("is not positive, or not finite"), std::string::npos);
+  }
+  options.shift = 1e-6;
+  EXPECT_TRUE(Incomplete(exec, low, Factorisation::ict, options)
+                  .failure()
+                  .ends_with("of ict is not positive, or not finite, even with a diagonal that is "
+                             "0.0512% larger"));
 }
 
 /// Of a matrix that is not Hermitian all entries count, not those above the diagonal alone.

@@ -148,6 +148,34 @@ TEST_F(Auto, GivesCgUpForAnotherPreconditionerAlone) {
   }
 }
 
+/// A bent beam takes CG many iterations, and its factor has three entries a row, as auto finds out.
+TEST_F(Auto, CountsWhatACompleteFactorTakes) {
+  if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
+  auto const beam = [](std::int32_t n) {
+    HostCsr<double> A{n, n, {0}, {}, {}};
+    for (std::int32_t i = 0; i < n; ++i) {
+      for (std::int32_t j = std::max(0, i - 2); j <= std::min(n - 1, i + 2); ++j) {
+        A.columns.push_back(j);
+        A.values.push_back(i == j ? 6 : std::abs(i - j) == 1 ? -4 : 1);
+      }
+      A.row_offsets.push_back(std::int64_t(A.columns.size()));
+    }
+    return A;
+  };
+  auto solver = make_solver(exec, Matrix(exec, beam(2000)));
+  for (std::int32_t const n : {2000, 1500}) {  // another pattern has another order
+    if (n == 1500) solver.set_matrix(Matrix(exec, beam(n)), Solder::Pattern::different);
+    auto const b = random_vector<double>(n, 3);
+    auto const [report, x] = solve(solver, b);
+    EXPECT_EQ(report.reason, Reason::converged) << report;
+    EXPECT_LE(residual(beam(n), b, x), 1.001e-8);
+    ASSERT_EQ(report.attempts.size(), 2u) << report;
+    EXPECT_EQ(report.attempts[0].preconditioner, "jacobi");
+    EXPECT_EQ(report.attempts[1].why, "the factor is complete: a direct solve");
+    EXPECT_LE(report.attempts[1].iterations, 3);
+  }
+}
+
 /// Where the last candidate promises less than one that was given up, that one goes on.
 TEST_F(Auto, GivesTheLastCandidateUpForOneThatWasGivenUp) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";

@@ -40,9 +40,10 @@ namespace Solder {
 /// is bounded: more than fill_factor entries per entry of A are a failure of ick and iluk, while
 /// ict and ilut keep the largest. The diagonal then need not be in A's pattern. From there on the
 /// pattern is fixed, and factors in it are computed like those without fill. The first factors of
-/// ilut, and of ict if A is Hermitian and no pivot fails, come with the pattern. ilut replaces
-/// pivots that are far smaller than what it leaves out, and setup() counts them. A refresh computes
-/// the factors in the old pattern.
+/// ilut, and of ict if A is Hermitian, come with the pattern: ict chooses both anew for each shift.
+/// (Where a pivot is zero up to rounding, ict chooses the pattern alone.) ilut replaces pivots that
+/// are far smaller than what it leaves out, and setup() counts them. A refresh computes the factors
+/// in the old pattern, and begins with the shift that this was chosen for.
 ///
 /// The pattern is analysed once, on the device: it is ordered there if its rows are sorted and not
 /// very long, and planned there if the schedule is `levels`. The host finds other orders than
@@ -344,8 +345,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
   std::string factorise(Exec const& exec, Scalar const* from) {
     State& state = *state_;
     if (!state.structural.empty() || state.rows == 0) return state.structural;
-    // The first factors of ilut, and mostly of ict, came with their pattern; later ones have its
-    // pattern alone.
+    // The first factors of ilut, and mostly of ict, came with their pattern.
     bool const is_there = std::exchange(state.has_values, false);
     state.shift = state.first_shift;
     std::int32_t wrong = is_there ? -1 : eliminate(exec, from, state.shift);

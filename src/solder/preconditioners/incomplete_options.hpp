@@ -121,8 +121,9 @@ struct IncompleteOptions {
   int sweeps = 0;
   Trisolve trisolve = Trisolve::exact;  ///< how the factors are applied
   int trisolve_sweeps = 3;              ///< of each triangle where trisolve is jacobi
-  /// With `ordering: amd`: A's rows in the order of elimination, where one that reduces fill is
-  /// known already (METIS's, for example); null: it is found.
+  /// With `ordering: amd`, and not over ranks: A's rows in the order of elimination, where one that
+  /// reduces fill is known already (METIS's, for example); null: it is found. Other orderings pass
+  /// it over. A refresh with another pattern takes it, too: then it must have as many rows.
   std::shared_ptr<std::vector<std::int32_t> const> order{};
 
   /// \brief Whether all options are equal.
@@ -171,7 +172,7 @@ struct IncompleteOptions {
 /// (docs/performance/triangular.md). Sweeps have no levels. GMRES with ilut takes 0.70 of the time
 /// with minimum degree, on 82 real matrices, and solves three more; on hosts iluk, ick and ict take
 /// more (docs/performance/defaults.md).
-constexpr Ordering ordering_of(Factorisation kind, IncompleteOptions const& options, bool on_host) {
+inline Ordering ordering_of(Factorisation kind, IncompleteOptions const& options, bool on_host) {
   if (options.ordering != Ordering::automatic) return options.ordering;
   if (kind == Factorisation::ilut) return Ordering::amd;
   bool const by_levels = !on_host && kind == Factorisation::ic0 && options.sweeps == 0 &&

@@ -23,6 +23,8 @@ struct Filled {
   std::int64_t dropped = 0;          ///< entries that were left out
   bool is_too_large = false;         ///< more entries than allowed: the pattern is useless
   std::int32_t wrong = -1;           ///< a row of A without a usable pivot: there are no factors
+  bool may_shift = true;             ///< a larger diagonal may make it usable
+  double shift = 0;                  ///< what was added to the diagonal, relative to it
   std::int64_t repaired = 0;         ///< pivots that were replaced, where there are values
   std::int32_t first_repaired = -1;  ///< the first of them, in the order of elimination
 };

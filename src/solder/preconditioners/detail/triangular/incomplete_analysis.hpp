@@ -221,16 +221,11 @@ class IncompleteAnalysis {
     if (kind_ == Factorisation::ilut)
       return filled_by_threshold<Scalar>(P, values.data(), options_.drop_tolerance,
                                          options_.fill_factor);
-    Unfit const unfit = !eliminates_         ? Unfit::is_replaced
-                        : options_.shift > 0 ? Unfit::ends
-                                             : Unfit::ends_if_negative;
-    double& shift = state_->first_shift;
-    while (true) {
+    for (double shift = 0;;) {
       Filled<Scalar> filled = filled_by_symmetric_threshold<Scalar>(
-          P, values.data(), options_.drop_tolerance, options_.fill_factor, shift, unfit);
-      double const next = shift_after(shift, options_.shift);
-      if (filled.wrong < 0 || next == 0) return filled;
-      shift = next;
+          P, values.data(), options_.drop_tolerance, options_.fill_factor, shift, eliminates_);
+      shift = shift_after(shift, options_.shift);
+      if (filled.wrong < 0 || !filled.may_shift || shift == 0) return filled;
     }
   }
   void take_pattern_of(Filled<Scalar> const& filled) {
@@ -239,13 +234,13 @@ class IncompleteAnalysis {
     state_->dropped = filled.dropped;
     state_->repaired = filled.repaired;
     if (filled.repaired > 0) state_->first_repaired = P.label[filled.first_repaired];
+    if (!is_natural()) state_->label = P.label;
+    state_->shift = state_->first_shift = filled.shift;
     if (filled.wrong >= 0) {
-      state_->shift = state_->first_shift;
-      state_->structural = not_positive(filled.wrong, kind_, state_->shift);
+      state_->structural = not_positive(filled.wrong, kind_, filled.shift);
       state_->given_offsets = no_view<typename State::Offsets>();  // other values may have factors
       return;
     }
-    if (!is_natural()) state_->label = P.label;
     if (filled.is_too_large) {
       state_->structural = "fill up to level " + std::to_string(options_.level) +
                            " takes more than " + number_text(options_.fill_factor) +

@@ -42,9 +42,9 @@ class MinimumDegree {
     }
     return in_order();
   }
-  /// \brief Entries of the complete Cholesky factor in this order, and the multiplications that it
-  /// takes: the sum of the squares of its columns' lengths. Known once order() has ended; dense
-  /// rows count as full.
+  /// \brief Entries of the complete Cholesky factor in this order, and the sum of the squares of
+  /// its columns' lengths, which is about twice the multiplications that it takes. Known once
+  /// order() has ended; dense rows count as full.
   double entries() const { return entries_; }
   double products() const { return products_; }
 

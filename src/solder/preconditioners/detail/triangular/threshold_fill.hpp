@@ -136,28 +136,23 @@ Filled<Scalar> filled_by_threshold(OrderedPattern const& A, Scalar const* given,
   return filled;
 }
 
-/// \brief What follows if a pivot of ict is not positive.
-enum class Unfit {
-  is_replaced,       ///< the values are computed in the pattern
-  ends_if_negative,  ///< there are no factors if it is certainly not positive, else as before
-  ends               ///< there are no factors
-};
-
 /// \brief ICT: A = L D L^H row by row of L^H, without what is small, on the host, and the mirror
 /// image of it. Only the upper part of A is read.
 ///
 /// The values come with the pattern if A is Hermitian and all pivots are positive, both up to
 /// rounding. Else they have to be computed in the pattern, from all of A; pivots that are not
-/// positive are replaced for the choice of the pattern alone. Or such a pivot ends it, and A may be
-/// tried with a larger diagonal.
+/// positive are replaced for the choice of the pattern alone.
 ///
 /// Entry (i, j) is left out if it is below drop_tolerance sqrt(|a_ii a_jj|), which symmetric
 /// scaling does not change. Rows of both factors together are bounded as in filled_by_threshold().
+///
 /// \param shift what is added to the diagonal, relative to it
+/// \param ends whether a pivot of a Hermitian A that is negative, beyond rounding, or no number
+/// ends it, so that a larger shift can be tried
 template <class Scalar>
 Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar const* given,
                                              double drop_tolerance, double fill_factor,
-                                             double shift, Unfit unfit) {
+                                             double shift, bool ends) {
   using Real = typename ScalarTraits<Scalar>::Real;
   auto const rows = static_cast<std::int32_t>(A.label.size());
   Filled<Scalar> filled;
@@ -166,8 +161,11 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   std::vector<std::int32_t> below, above, marked(rows, -1), in_column(rows, 0);
   std::vector<Scalar> w(rows);
   std::vector<double> pivots(rows), root(rows);
-  for (std::int32_t i = 0; i < rows; ++i)
-    root[i] = A.diagonal[i] < 0 ? 0 : std::sqrt(size_of(given[A.source[A.diagonal[i]]]));
+  filled.shift = shift;
+  auto const diagonal_of = [&](std::int32_t i) {
+    return A.diagonal[i] < 0 ? Scalar{} : given[A.source[A.diagonal[i]]] * Real(1 + shift);
+  };
+  for (std::int32_t i = 0; i < rows; ++i) root[i] = std::sqrt(size_of(diagonal_of(i)));
   bool gives_values = is_mirrored(
       rows, A.offsets.data(), A.columns.data(), [&](std::int32_t k, std::int32_t mirrored) {
         Scalar const here = given[A.source[k]], there = conjugated(given[A.source[mirrored]]);
@@ -190,7 +188,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
       if (j != i) add(j);
       w[j] = given[A.source[k]];
     }
-    w[i] *= static_cast<Real>(1 + shift);
+    w[i] = diagonal_of(i);
     U.for_each_update(i, pivots, [&](std::int32_t j, Scalar const& update) {
       if (marked[j] != i) add(j);
       w[j] -= update;
@@ -213,9 +211,10 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     double const of_row = root[i] * root[i];
     double const rounding = 100 * double(std::numeric_limits<Real>::epsilon()) * of_row;
     bool const is_fine = pivot > rounding;
-    if (gives_values && !is_fine &&
-        (unfit == Unfit::ends || (unfit == Unfit::ends_if_negative && !(pivot >= -rounding)))) {
+    if (ends && gives_values && !(pivot >= -rounding)) {
       filled.wrong = A.label[i];
+      filled.may_shift = real_part(diagonal_of(i)) > 0;
+      filled.pattern.label = A.label;
       return filled;
     }
     gives_values = gives_values && is_fine;
