@@ -372,9 +372,13 @@ constexpr double elements_of_entry = 140, elements_of_product = 0.37;
 /// for nine of ten.
 constexpr double elements_of_counted_row = 400, elements_of_counted = 48;
 
-/// Whether a rule is for a complete factor whose entries were counted.
-bool has_counted(Rule const& rule, CompleteFactor const& complete) {
-  return rule.options == complete_hermitian && complete.is_known();
+/// An ilut of the same matrix computes both factors, row by row.
+constexpr double costs_of_ilut = 6;
+
+/// Whether a rule is for complete factors whose entries were counted. (A matching makes others of
+/// them, which are seldom smaller.)
+bool has_counted(Rule const& rule, CompleteFactor const& counted) {
+  return rule.fill == complete && counted.is_known();
 }
 /// The entries of the factors for each of A's that a complete factorisation may have.
 double most_fill(double entries) {
@@ -399,8 +403,9 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
                       : rule.fill > 1 ? std::min(rule.fill, complete_fill(n))
                                       : 1;
   double const elements = is_counted
-                              ? elements_of_entry * known.complete.entries +
-                                    elements_of_product * known.complete.products
+                              ? (rule.preconditioner == "ilut" ? costs_of_ilut : 1) *
+                                    (elements_of_entry * known.complete.entries +
+                                     elements_of_product * known.complete.products)
                               : entries * fill * std::max(M.elements, M.elements_by_row * of_row);
   double const product = rates.entry * entries + 3 * rates.word * n;
   // Rows have about as many colours as entries, and a long one is gone through by few threads.
@@ -501,10 +506,12 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
     if (restriction.is_over_ranks && rule.fill == complete) continue;
     if (takes_others(solver)) rule.solver = solver;
     // A complete factor that was counted may come first, for larger A, too.
-    bool const is_counted = has_counted(rule, known.complete), suits = rule.suits(of) || is_counted;
+    bool const is_counted = has_counted(rule, known.complete),
+               comes_first = is_counted && rule.needs_definite,
+               suits = rule.suits(of) || comes_first;
     if (is_counted && known.complete.fill(of) > most_fill(double(of.rows.nonzeros))) continue;
     if (!all && !(suits && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
-    found.push_back({is_counted ? promising : rule.group,
+    found.push_back({comes_first ? promising : rule.group,
                      rule.group == promising ? Group::likes : rule.group, !rule.suits(of),
                      candidate_of(of, machine, rule, known)});
     if (!solver.empty()) found.back().candidate.solver = solver;
