@@ -20,6 +20,7 @@
 #include "complete_factor.hpp"
 #include "copies_of_x.hpp"
 #include "made.hpp"
+#include "rounding.hpp"
 #include "systems.hpp"
 #include "watch.hpp"
 
@@ -98,11 +99,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       return solve(Impl::ColumnsView<T const>(ConstColumn(b, rows(), 1)),
                    Impl::ColumnsView<T>(Column(x, rows(), 1)))[0];
     }
-    return search(x, [&](Made& made) { return std::vector{made.solve(b, x)}; })[0];
+    return search(b, x, [&](Made& made) { return std::vector{made.solve(b, x)}; })[0];
   }
   std::vector<Report> solve(Impl::ColumnsView<T const> const& b,
                             Impl::ColumnsView<T> const& x) override {
-    return search(nullptr, [&](Made& made) { return made.solve(b, x); });
+    return search(nullptr, nullptr, [&](Made& made) { return made.solve(b, x); });
   }
   std::vector<Report> solve([[maybe_unused]] T const* b, [[maybe_unused]] T* x,
                             [[maybe_unused]] Batch<Exec> const& batch) override {
@@ -167,6 +168,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     candidates_ = candidates_of(seen, restriction_of(wanted_, inputs_));
     analysis_ = seen;
     knows_rank_ = false;
+    complete_ = {};
     order_.reset();
   }
   Analysis looked_at() const {
@@ -203,13 +205,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     watch_->begin_solve();  // set-ups longer than a solve may take are of no use
     std::exception_ptr why;
     for (; at_ < candidates_.size(); ++at_) {
-      if (has_been_tried(candidates_[at_])) continue;
+      if (has_been_tried(candidates_[at_]) || is_too_dear(candidates_[at_])) continue;
       if (set_up(candidates_[at_], &why)) break;
       know_singular();
     }
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
+    if (why == nullptr) throw std::runtime_error("Solder::auto: " + attempts_.back().ended);
     std::rethrow_exception(why);
   }
   /// \brief Sets up a candidate, or notes that it cannot be.
@@ -273,12 +276,51 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     while (++at_ < candidates_.size() && !watch_->has_ended()) {
       Candidate const& candidate = candidates_[at_];
       if ((candidate.needs_definite && !may_be_definite_) ||
-          (failed && candidate.is_same_as(*failed)) || has_been_tried(candidate))
+          (failed && candidate.is_same_as(*failed)) || has_been_tried(candidate) ||
+          is_too_dear(candidate))
         continue;
       if (set_up(candidate)) return true;
       know_singular();
     }
     return false;
+  }
+  /// \brief Whether complete factors would take longer than auto may take for them, or be too
+  /// large. Counts them where they may. Notes it.
+  bool is_too_dear(Candidate const& candidate) {
+    if (!candidate.is_complete) return false;
+    auto const machine = machine_of(exec_);
+    bool const is_limited = wanted_.automatic.time_limit > 0;
+    double const most = is_limited ? watch_->seconds_left() : most_seconds_of_complete;
+    auto const seconds_of = [&](CompleteFactor const& factor) {
+      return seconds_of_complete(candidate, factor, analysis_, machine);
+    };
+    if (seconds_of(full_factor(rows())) <= most) return false;
+    double const seconds = count_complete() ? seconds_of(complete_) : most;
+    if (seconds < most) return false;
+    unusable_.insert(preconditioner_of(candidate));
+    std::string const why =
+        !complete_.is_known() ? "there was no time or memory to count the entries of its factors"
+        : std::isinf(seconds)
+            ? "its factors would have " + Impl::rounded_text(complete_.fill(analysis_)) +
+                  " entries for each of A's"
+            : "its factors would take about " + Impl::rounded_text(seconds) + " s" +
+                  (is_limited ? ""
+                              : ", and auto takes " + Impl::rounded_text(most) +
+                                    " s for them unless time_limit is longer");
+    attempts_.push_back(not_begun(candidate, why));
+    return true;
+  }
+  /// \brief Counts the entries of a complete factor of A, once for a matrix.
+  /// \return whether they are known: there may be no time, or no memory, to count
+  bool count_complete() {
+    if constexpr (!over_ranks<Matrix>) {
+      if (!complete_.is_known()) try {
+          Impl::Deadline const deadline(watch_->seconds_left());
+          complete_ = complete_factor_of(A_, order_);
+        } catch (std::exception const&) {
+        }
+    }
+    return complete_.is_known();
   }
   /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
   /// preconditioner that cannot be applied.
@@ -360,19 +402,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     restriction.plain_iterations =
         std::min(before + left, std::max(most_plain_iterations(all_rows()), double(before)));
     begin_list(restriction);
-    if constexpr (!over_ranks<Matrix>) {
-      Candidate const* const best = best_of(candidates_, restriction.plain_iterations);
-      if (best == nullptr || !counts_complete(analysis_, machine_of(exec_),
-                                              best->promise_at(restriction.plain_iterations)))
-        return;
-      try {
-        Impl::Deadline const deadline(watch_->seconds_left());
-        restriction.complete = complete_factor_of(A_, order_);
-      } catch (std::exception const&) {  // no time, or no memory, to count
-        return;
-      }
-      begin_list(restriction);
-    }
+    if (over_ranks<Matrix>) return;
+    Candidate const* const best = best_of(candidates_, restriction.plain_iterations);
+    if (best == nullptr || !counts_complete(analysis_, machine_of(exec_),
+                                            best->promise_at(restriction.plain_iterations)))
+      return;
+    if (!count_complete()) return;
+    restriction.complete = complete_;
+    begin_list(restriction);
   }
   /// \brief The next candidate that may take less time than the chosen one, or null.
   Candidate const* following() const {
@@ -409,10 +446,32 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           most_plain_iterations(all_rows()), chosen_.judged_from, is_cg());
   }
 
+  /// \brief Keeps the chosen candidate for the solves that follow.
+  void keep(bool in_peace, bool is_helped, Report const& report) {
+    // One that began with another's x needs more iterations alone, and may not have them.
+    is_kept_ = !is_helped || report.iterations <= watch_->most() / 4;
+    has_failed_ = !is_kept_;
+    won_in_peace_ = in_peace || is_helped;
+    is_proven_ = true;
+  }
+  /// \brief Whether an attempt has brought x as near to the solution as its type allows, which is
+  /// not near enough: then no candidate can be expected to solve the system. Notes it.
+  bool is_as_near_as_can_be(T const* b, T const* x, Report const& report) {
+    AutoOptions const& wanted = wanted_.automatic;
+    if constexpr (!over_ranks<Matrix>) {
+      bool const is_near =
+          !watch_->is_given_up() || report.true_relative_residual < 1e3 * wanted.tolerance;
+      if (!is_near || wanted.absolute_tolerance > 0 || wanted.guess_tolerance > 0) return false;
+      RoundingOfX const rounding = rounding_of_x(exec_, A_, b, x);
+      if (wanted.tolerance < rounding.least && report.true_relative_residual < 4 * rounding.mean)
+        rounding_ = rounding.mean;
+    }
+    return rounding_ > 0;
+  }
   /// \brief Goes through the candidates until one has solved.
-  /// \param x of a single right-hand side, whose guess is kept; null: of several
+  /// \param b, x of a single right-hand side; x holds the guess, which is kept; null: of several
   template <class Run>
-  std::vector<Report> search(T* x, Run const& run) {
+  std::vector<Report> search(T const* b, T* x, Run const& run) {
     watch_->begin_solve();
     unusable_.clear();  // the values may be others
     if (has_failed_ || current_ == nullptr) begin_search();
@@ -423,6 +482,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     std::vector<Report> total;
     given_up_.clear();
     copies_.begin();
+    rounding_ = 0;
     double setups = 0;  // in this solve
     std::optional<Candidate> const failed = is_kept_ ? std::optional(chosen_) : std::nullopt;
     bool in_peace = !tries_more || (is_kept_ && (won_in_peace_ || is_proven_));
@@ -445,11 +505,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
       if (worst.reason == Reason::converged) {
-        // One that began with another's x needs more iterations alone, and may not have them.
-        is_kept_ = !is_helped || total.front().iterations <= watch_->most() / 4;
-        has_failed_ = !is_kept_;
-        won_in_peace_ = in_peace || is_helped;
-        is_proven_ = true;
+        keep(in_peace, is_helped, total.front());
         break;
       }
       bool const is_hopeless = std::all_of(reports.begin(), reports.end(), [](Report const& each) {
@@ -457,6 +513,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                (each.iterations == 0 && std::isnan(each.true_relative_residual));
       });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
+      if (is_one && is_as_near_as_can_be(b, x, worst)) {
+        keep(in_peace, is_helped, total.front());
+        break;
+      }
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
       bool const is_near = worst.true_relative_residual <= 10 * wanted_.automatic.tolerance;
       bool const helps = won <= (is_near ? 0.9 : 0.1) && wanted_.automatic.guess_tolerance == 0;
@@ -521,7 +581,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       report.detail.erase(guess > 1 ? guess - 2 : 0);
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
-    if (std::string const why = watch_->end_of_all(); !why.empty()) {
+    if (rounding_ > 0) {
+      report.reason = Reason::stagnated;
+      report.detail = std::string(Impl::rounding_of_entries) + Impl::rounded_text(rounding_) +
+                      ", so no candidate can be expected to reach the tolerance in " +
+                      (sizeof(typename ScalarTraits<T>::Real) == sizeof(float)
+                           ? std::string(Impl::single_precision)
+                           : "double precision");
+    } else if (std::string const why = watch_->end_of_all(); !why.empty()) {
       report.detail = why;
     } else if (attempts_.size() > 1) {
       report.detail =
@@ -596,12 +663,13 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  /// That of A's rows in which a complete factor was counted, or null.
+  CompleteFactor complete_{};  ///< of A, where it was counted, in the order order_ of its rows
   std::shared_ptr<std::vector<std::int32_t> const> order_;
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
   std::vector<Attempt> attempts_;   ///< of the solve under way, and before it
   std::size_t pending_ = 0;         ///< of these, those before it
+  double rounding_ = 0;             ///< the residual that rounding x makes, where it is too large
   double setup_seconds_ = 0;        ///< of the candidate that is set up, until it is noted
   std::set<std::string> unusable_;  ///< preconditioners that cannot be applied
   static constexpr int nobody = CopiesOfX<T, Exec>::nobody;

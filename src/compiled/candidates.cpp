@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <set>
 #include <solder/core/names.hpp>
 #include <solder/core/options.hpp>
 #include <solder/matrix/offsets.hpp>
@@ -111,6 +113,7 @@ bool is_small(Analysis const& of) { return of.rows.rows <= 10'000; }
 bool is_small_hermitian(Analysis const& of) { return is_hermitian(of) && is_small(of); }
 bool is_large_hermitian(Analysis const& of) { return is_hermitian(of) && !is_small(of); }
 bool is_middling(Analysis const& of) { return !is_small(of) && of.rows.rows <= 100'000; }
+bool is_middling_hermitian(Analysis const& of) { return is_hermitian(of) && is_middling(of); }
 
 /// The groups of the table, in their order; in a group, candidates that promise to take less time
 /// come first. Of the promising ones only the first is tried at once: where it fails, its likes
@@ -136,6 +139,7 @@ constexpr std::string_view matching_helps =
     "matching brings large entries to the diagonal, and fill makes the factors more accurate";
 constexpr std::string_view too_symmetric =
     "fill makes the factors more accurate, and the pattern is too symmetric for a matching";
+constexpr std::string_view direct_solve = "the factor is complete: a direct solve";
 constexpr std::string_view hermitian_fill = "drop_tolerance=1e-4 fill_factor=10 ordering=amd";
 constexpr std::string_view complete_hermitian = "drop_tolerance=0 ordering=amd shift=0";
 constexpr std::string_view sturdy_fill =
@@ -164,8 +168,7 @@ constexpr Rule rules[] = {
      "A looks like a discretised diffusion operator: with multigrid the iterations hardly grow with the size", true},
     {strong, "cg", "ict", hermitian_fill, is_large_hermitian, {0.02, 5, 300},
      "fill makes the factor more accurate", true, 5},
-    {direct, "cg", "ict", complete_hermitian, is_small_hermitian, {0, 2, 2},
-     "the factor is complete: a direct solve", true, complete},
+    {direct, "cg", "ict", complete_hermitian, is_small_hermitian, {0, 2, 2}, direct_solve, true, complete},
     {others, "cg", "amg", "", is_no_mesh, {0.3, 15, 500}, "multigrid may help although the others failed", true},
     // Any other.
     {promising, "gmres", "ilu0", "", is_triangular, {0, 2, 2}, "A is triangular, so ilu0 is exact"},
@@ -195,6 +198,7 @@ constexpr Rule rules[] = {
     {last, "idr", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
     {last, "bicgstab", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
     {last, "gmres", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},
+    {large, "cg", "ict", complete_hermitian, is_middling_hermitian, {0, 2, 2}, direct_solve, true, complete},
     {large, "gmres", "ilut", nearly_direct, is_middling, {0, 4, 4},
      "the factors are nearly complete: nearly a direct solve", false, complete},
 };
@@ -264,6 +268,14 @@ bool has_counted(Rule const& rule, CompleteFactor const& counted) {
 double most_fill(double entries) {
   return std::clamp(most_entries / std::max(entries, 1.0), 2.0, complete);
 }
+bool is_too_large(CompleteFactor const& factor, Analysis const& of) {
+  return factor.fill(of) > most_fill(double(of.rows.nonzeros));
+}
+/// The elements (see PreconditionerCost) of complete factors.
+double elements_of(CompleteFactor const& factor, std::string_view preconditioner) {
+  return (preconditioner == "ilut" ? costs_of_ilut : 1) *
+         (elements_of_entry * factor.entries + elements_of_product * factor.products);
+}
 
 Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& rule,
                        Known const& known, Asked const& asked = {}) {
@@ -283,9 +295,7 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
                       : rule.fill > 1 ? std::min(rule.fill, complete_fill(n))
                                       : 1;
   double const elements = is_counted
-                              ? (rule.preconditioner == "ilut" ? costs_of_ilut : 1) *
-                                    (elements_of_entry * known.complete.entries +
-                                     elements_of_product * known.complete.products)
+                              ? elements_of(known.complete, rule.preconditioner)
                               : entries * fill * std::max(M.elements, M.elements_by_row * of_row);
   double const product = rates.entry * entries + 3 * rates.word * n;
   // Rows have about as many colours as entries, and a long one is gone through by few threads.
@@ -312,7 +322,8 @@ Candidate candidate_of(Analysis const& of, Machine const& machine, Rule const& r
           .because = rule.because,
           .needs_definite = rule.needs_definite,
           // A flow's residual falls late: when what flows in has come through the mesh.
-          .judged_from = std::max(Haste::least_iterations, is_large_flow(of) ? likely : 0)};
+          .judged_from = std::max(Haste::least_iterations, is_large_flow(of) ? likely : 0),
+          .is_complete = rule.fill == complete};
 }
 
 bool is_there(std::string_view preconditioner) {
@@ -389,7 +400,7 @@ std::vector<Candidate> of_table(Analysis of, Machine const& machine, Restriction
     bool const is_counted = has_counted(rule, known.complete),
                comes_first = is_counted && rule.needs_definite,
                suits = rule.suits(of) || comes_first;
-    if (is_counted && known.complete.fill(of) > most_fill(double(of.rows.nonzeros))) continue;
+    if (is_counted && is_too_large(known.complete, of)) continue;
     if (!all && !(suits && (of.unmatched_rows == 0 || takes_singular(rule)))) continue;
     found.push_back({comes_first ? promising : rule.group,
                      rule.group == promising ? Group::likes : rule.group, !rule.suits(of),
@@ -553,6 +564,17 @@ bool counts_complete(Analysis const& of, Machine const& machine, double promise)
          promise > 2 * counting;
 }
 
+double seconds_of_complete(Candidate const& candidate, CompleteFactor const& complete,
+                           Analysis const& of, Machine const& machine) {
+  if (is_too_large(complete, of)) return std::numeric_limits<double>::infinity();
+  return rates_of(machine).element_alone * elements_of(complete, candidate.preconditioner);
+}
+
+CompleteFactor full_factor(std::int32_t rows) {
+  double const n = rows;
+  return {n * n / 2, n * n * n / 3};
+}
+
 Restriction restriction_of(Wanted const& wanted, SolverInputs const& inputs) {
   auto const given = [](std::string const& name) { return name == "auto" ? std::string() : name; };
   return {given(wanted.name),
@@ -599,12 +621,10 @@ std::string introduced(Analysis const& analysis, std::vector<Candidate> const& c
                      candidates[chosen].preconditioner + ", because " +
                      std::string(candidates[chosen].because) + "\n";
   std::string others;
-  std::string before = candidates[chosen].name();  // which others may have with other options
-  for (std::size_t k = chosen + 1; k < candidates.size(); ++k) {
-    std::string const name = candidates[k].name();
-    if (name != before) others += (others.empty() ? "" : ", ") + name;
-    before = name;
-  }
+  std::set<std::string> named{candidates[chosen].name()};  // others may differ in options alone
+  for (std::size_t k = chosen + 1; k < candidates.size(); ++k)
+    if (std::string const name = candidates[k].name(); named.insert(name).second)
+      others += (others.empty() ? "" : ", ") + name;
   return text + (others.empty() ? "" : "  if it fails or is slow: " + others + "\n");
 }
 

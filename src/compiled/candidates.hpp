@@ -48,6 +48,7 @@ struct Candidate {
   /// rest may take those of the best of the others.
   double share_of_next = 0;
   int judged_from = Haste::least_iterations;  ///< iterations after which it may be given up
+  bool is_complete = false;  ///< nearly nothing of its factors is dropped, however much that is
 
   /// \brief "cg+amg".
   std::string name() const { return solver + "+" + preconditioner; }
@@ -87,7 +88,7 @@ struct Restriction {
   /// Iterations that CG with jacobi needs, judged by its trial, after which it does not come first;
   /// 0: it has not been tried.
   double plain_iterations = 0;
-  CompleteFactor complete{};  ///< of A, where it was counted
+  CompleteFactor complete{};  ///< of a Hermitian A, where it was counted
 };
 
 /// \brief Takes A as one that is not definite, whatever it looks like.
@@ -115,6 +116,15 @@ Candidate const* best_of(std::vector<Candidate> const& candidates, double plain_
 /// thought to take at most half of the time that the best candidate promises, and the factor may
 /// not be too large.
 bool counts_complete(Analysis const& of, Machine const& machine, double promise);
+/// \brief Seconds that a candidate takes to set up complete factors of A; infinite where they would
+/// be too large. For an A with a matching, which makes others of them, seldom smaller ones, too.
+double seconds_of_complete(Candidate const& candidate, CompleteFactor const& complete,
+                           Analysis const& of, Machine const& machine);
+/// \brief A factor without a zero, as large as there can be.
+CompleteFactor full_factor(std::int32_t rows);
+/// \brief Seconds that auto takes, at most, to set up complete factors, where there is no
+/// time_limit.
+inline constexpr double most_seconds_of_complete = 60;
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate);

@@ -410,8 +410,13 @@ TEST(Candidates, ACompleteFactorThatIsCountedComesFirstWhereItIsCheap) {
     // Its cost is that of 10 entries a row, some 0.1 us each.
     EXPECT_GT(cheap[0].setup, 10 * n * 30e-9);
     EXPECT_LT(cheap[0].setup, 10 * n * 300e-9);
-    // If it is dear, it is not tried unless it was before, and the others keep their order.
-    EXPECT_EQ(std::any_of(dear.begin(), dear.end(), is_complete), n <= 10000);
+    // If it is dear, it is where it was, and the others keep their order.
+    auto const place = [&](std::vector<Candidate> const& all) {
+      return std::find_if(all.begin(), all.end(), is_complete) - all.begin();
+    };
+    EXPECT_EQ(place(dear), place(guessed));
+    EXPECT_LT(place(dear), std::ptrdiff_t(dear.size()));
+    EXPECT_EQ(place(dear) + 2 == std::ptrdiff_t(dear.size()), n > 10000) << "nearly last";
     auto const without = [&](std::vector<Candidate> all) {
       std::erase_if(all, is_complete);
       return names(all);
@@ -422,12 +427,38 @@ TEST(Candidates, ACompleteFactorThatIsCountedComesFirstWhereItIsCheap) {
     for (Candidate const& each : of({6e7, 1.}))
       EXPECT_FALSE(contains(std::string(each.because), "complete")) << each.because;
     for (Candidate const& each : dear)
-      if (contains(std::string(each.because), "nearly complete")) EXPECT_GT(each.setup, 1e-3 * n);
+      if (contains(std::string(each.because), "nearly complete")) {
+        EXPECT_GT(each.setup, 1e-3 * n);
+      }
   }
   EXPECT_TRUE(Solder::Compiled::counts_complete(mesh(5000), {.is_host = true}, 1));
   EXPECT_FALSE(Solder::Compiled::counts_complete(mesh(5000), {.is_host = true}, 1e-4));
   EXPECT_FALSE(Solder::Compiled::counts_complete(general(5000), {.is_host = true}, 1));
   EXPECT_FALSE(Solder::Compiled::counts_complete(mesh(1000000), {.is_host = true}, 100));
+}
+
+/// What it takes follows from its entries and products, not from a guess of its fill.
+TEST(Candidates, SetUpCompleteFactorsInSecondsThatAreCounted) {
+  using Solder::Compiled::seconds_of_complete;
+  Solder::Machine const machine{.is_host = true};
+  Analysis const of = mesh(50000);
+  std::vector<Candidate> complete;
+  for (Candidate const& each : candidates_for(of, machine))
+    if (each.is_complete) complete.push_back(each);
+  ASSERT_EQ(names(complete), (std::vector<std::string>{"cg+ict", "gmres+ilut"}));
+  // Measured at some 80 ns an entry and 0.2 ns a product.
+  double const small = seconds_of_complete(complete[0], {1e6, 1e8}, of, machine),
+               large = seconds_of_complete(complete[0], {1e7, 1e11}, of, machine);
+  EXPECT_GT(small, 0.05);
+  EXPECT_LT(small, 0.3);
+  EXPECT_GT(large, 10);
+  EXPECT_LT(large, 60);
+  EXPECT_GT(seconds_of_complete(complete[1], {1e7, 1e11}, of, machine), 3 * large);
+  EXPECT_TRUE(std::isinf(seconds_of_complete(complete[0], {6e7, 1}, of, machine))) << "1.4 GB";
+  // A full matrix of 4 rows has 10 entries at and below the diagonal, and 16 + 9 + 4 + 1 squares.
+  auto const full = Solder::Compiled::full_factor(4);
+  EXPECT_NEAR(full.entries, 10, 2);
+  EXPECT_NEAR(full.products, 30, 10);
 }
 
 TEST(Candidates, NeedTheDiagonalThatTheyDivideBy) {

@@ -201,6 +201,12 @@ inline constexpr std::string_view x_is_the_guess = "x is the guess: the residual
 /// \brief What a detail says where a restarted cycle was taken back.
 inline constexpr std::string_view was_undone = "has been undone";
 
+/// \brief What the detail of a solver that chooses begins with where rounding ends it; the residual
+/// that it makes follows.
+inline constexpr std::string_view rounding_of_entries =
+    "rounding the entries of x alone makes a residual of about ";
+inline constexpr std::string_view single_precision = "single precision";
+
 /// \brief Whether a detail speaks of a singular A, which advice then need not do.
 inline bool says_singular(std::string_view detail) {
   return detail.find("singular") != std::string_view::npos;
@@ -300,18 +306,21 @@ inline std::string advice(Report const& report) {
     return (report.attempts.empty() ? "" : "no candidate came nearer to a solution: ") +
            ("ask for a tolerance above " + Impl::rounded_up(times * report.true_relative_residual));
   };
+  if (report.detail.starts_with(Impl::rounding_of_entries))
+    return nearest() + (report.detail.find(Impl::single_precision) == std::string::npos
+                            ? ""
+                            : ", or solve in double precision");
   switch (report.reason) {
     case Reason::max_iterations:
       if (std::any_of(report.attempts.begin(), report.attempts.end(),
                       [](Attempt const& each) { return Impl::says_singular(each.ended); }))
         return "A may be singular and b not in its range; otherwise allow more iterations, or ask "
                "for a larger tolerance";
-      if (!is_far && std::any_of(report.attempts.begin(), report.attempts.end(),
-                                 [&](Attempt const& each) {
-                                   return each.reason == Reason::stagnated &&
-                                          each.true_relative_residual <=
-                                              report.true_relative_residual;
-                                 }))  // its x is the best, and does not get better
+      if (!is_far &&
+          std::any_of(report.attempts.begin(), report.attempts.end(), [&](Attempt const& each) {
+            return each.reason == Reason::stagnated &&
+                   each.true_relative_residual <= report.true_relative_residual;
+          }))  // its x is the best, and does not get better
         return nearest() + ", or allow more iterations";
       if (!report.attempts.empty()) return "allow more iterations, or ask for a larger tolerance";
       return "allow more iterations, or take a stronger preconditioner, or " + automatic;

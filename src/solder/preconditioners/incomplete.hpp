@@ -360,7 +360,7 @@ class Incomplete : public Impl::PreconditionerBase<Incomplete<Scalar, Exec>, Exe
       std::int32_t const row = state.label.empty() ? wrong : state.label[wrong];
       std::string failure =
           is_hermitian(kind_)
-              ? Impl::triangular::not_positive(row, kind_, state.shift)
+              ? Impl::triangular::not_positive(row, kind_, state.shift, options_)
               : "the pivot of row " + Impl::counted(row) + " of " + of + " is zero or not finite";
       if (options_.sweeps > 0)
         failure +=

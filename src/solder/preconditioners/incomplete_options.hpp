@@ -126,7 +126,7 @@ struct IncompleteOptions {
   /// it over. A refresh with another pattern takes it, too: then it must have as many rows.
   std::shared_ptr<std::vector<std::int32_t> const> order{};
 
-  /// \brief Whether all options are equal.
+  /// \brief Whether all options are equal, and `order` is the same object.
   bool operator==(IncompleteOptions const&) const = default;
 
   /// \brief Names, ranges and purposes of the options; see core/options.hpp.
@@ -145,7 +145,8 @@ struct IncompleteOptions {
         Option("ordering", &IncompleteOptions::ordering,
                "of elimination: that of the matrix, reverse Cuthill-McKee, by colours, or "
                "approximate minimum degree, for little fill; auto: by colours for ic0 on GPUs, "
-               "minimum degree for ilut, else that of the matrix"),
+               "minimum degree for ilut, and for ick and ict if A has a dense row, else that of "
+               "the matrix"),
         Option("schedule", &IncompleteOptions::schedule,
                "how the rows of the triangular solves are grouped; auto: by a model of the time")
             .only_with("trisolve", Trisolve::exact),

@@ -40,11 +40,13 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<std::int64_t*, typename Exec::memory_space> co
 }
 
 /// \brief Why a row of A has no pivot that a Hermitian factorisation can use.
-inline std::string not_positive(std::int32_t row, Factorisation kind, double shift) {
-  return "the pivot of row " + counted(row) + " of " + std::string(to_string(kind)) +
-         " is not positive, or not finite" +
-         (shift > 0 ? ", even with a diagonal that is " + rounded_text(100 * shift) + "% larger"
-                    : "");
+inline std::string not_positive(std::int32_t row, Factorisation kind, double shift,
+                                IncompleteOptions const& options) {
+  std::string const pivot = "the pivot of row " + counted(row) + " of " +
+                            std::string(to_string(kind)) + " is not positive, or not finite";
+  if (shift > 0)
+    return pivot + ", even with a diagonal that is " + rounded_text(100 * shift) + "% larger";
+  return pivot + (options.shift > 0 ? "" : "; shift: 0 rules out a larger diagonal");
 }
 /// \brief The shift to try next: the first one, then nine times the double. 0: there is none.
 inline double shift_after(double shift, double first) {
@@ -237,7 +239,7 @@ class IncompleteAnalysis {
     if (!is_natural()) state_->label = P.label;
     state_->shift = state_->first_shift = filled.shift;
     if (filled.wrong >= 0) {
-      state_->structural = not_positive(filled.wrong, kind_, filled.shift);
+      state_->structural = not_positive(filled.wrong, kind_, filled.shift, options_);
       state_->given_offsets = no_view<typename State::Offsets>();  // other values may have factors
       return;
     }

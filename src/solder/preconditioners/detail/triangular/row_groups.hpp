@@ -50,10 +50,16 @@ class SumOfRows {
   std::vector<Scalar const*> rows_;
 };
 
-/// \brief Whether a row has the columns of the row before, apart from that one's own.
+/// \brief Whether a row with so many columns may have those of the row before, apart from its own:
+/// that one has one more, and the row's own is the first of them.
+inline bool may_continue_group(std::int32_t row, std::span<std::int32_t const> before,
+                               std::size_t columns) {
+  return before.size() == columns + 1 && before[0] == row;
+}
+/// \brief Whether a row has the columns of the row before, apart from its own.
 inline bool continues_group(std::int32_t row, std::span<std::int32_t const> before,
                             std::span<std::int32_t const> columns) {
-  return before.size() == columns.size() + 1 && before[0] == row &&
+  return may_continue_group(row, before, columns.size()) &&
          std::equal(columns.begin(), columns.end(), before.begin() + 1);
 }
 /// \brief Sorts the columns of a row if they are those of the row before, apart from its own: then
@@ -62,7 +68,7 @@ inline bool continues_group(std::int32_t row, std::span<std::int32_t const> befo
 template <class F>
 void take_order(std::int32_t row, std::span<std::int32_t const> before,
                 std::vector<std::int32_t>& columns, F const& has) {
-  if (before.size() == columns.size() + 1 && before[0] == row &&
+  if (may_continue_group(row, before, columns.size()) &&
       std::all_of(before.begin() + 1, before.end(), has))
     columns.assign(before.begin() + 1, before.end());
 }

@@ -162,6 +162,7 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   std::vector<Scalar> w(rows);
   std::vector<double> pivots(rows), root(rows);
   filled.shift = shift;
+  filled.pattern.label = A.label;
   auto const diagonal_of = [&](std::int32_t i) {
     return A.diagonal[i] < 0 ? Scalar{} : given[A.source[A.diagonal[i]]] * Real(1 + shift);
   };
@@ -184,8 +185,8 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     add(i);
     for (std::int32_t k = A.offsets[i]; k < A.offsets[i + 1]; ++k) {
       std::int32_t const j = A.columns[k];
-      if (j < i) continue;
-      if (j != i) add(j);
+      if (j <= i) continue;
+      add(j);
       w[j] = given[A.source[k]];
     }
     w[i] = diagonal_of(i);
@@ -214,7 +215,6 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
     if (ends && gives_values && !(pivot >= -rounding)) {
       filled.wrong = A.label[i];
       filled.may_shift = real_part(diagonal_of(i)) > 0;
-      filled.pattern.label = A.label;
       return filled;
     }
     gives_values = gives_values && is_fine;
@@ -224,7 +224,6 @@ Filled<Scalar> filled_by_symmetric_threshold(OrderedPattern const& A, Scalar con
   }
 
   OrderedPattern& F = filled.pattern;
-  F.label = A.label;
   F.diagonal.resize(rows);
   F.offsets.resize(std::size_t(rows) + 1);
   for (std::int32_t i = 0; i < rows; ++i) {

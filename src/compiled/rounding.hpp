@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <Kokkos_Core.hpp>
+#include <algorithm>
+#include <cmath>
+#include <solder/core/kokkos_ext.hpp>
+#include <solder/core/scalar.hpp>
+#include <solder/matrix/csr.hpp>
+
+namespace Solder::Compiled {
+
+/// \brief The relative residual that rounding the entries of the solution makes.
+struct RoundingOfX {
+  double mean = 0;   ///< the root of its mean square
+  double least = 0;  ///< less in one case of a thousand
+};
+
+/// \brief The mean square of what rounding to nearest adds to a number: the twelfth part of the
+/// square of the distance between it and its neighbours.
+template <class Scalar>
+KOKKOS_FUNCTION double square_of_rounding(Scalar const& x) {
+  using Real = typename ScalarTraits<Scalar>::Real;
+  auto const of_part = [](double size) {
+    if (size == 0) return 0.0;
+    double const distance =
+        double(Kokkos::Experimental::epsilon_v<Real>) / Impl::scale_to_one<Real>(size);
+    return distance * distance / 12;
+  };
+  if constexpr (ScalarTraits<Scalar>::is_complex)
+    return of_part(Kokkos::fabs(x.real())) + of_part(Kokkos::fabs(x.imag()));
+  else
+    return of_part(Kokkos::fabs(x));
+}
+
+/// \brief ||A d|| / ||b|| where d_j is what rounding adds to x_j, all of them independent. One
+/// kernel, for which the host waits. Words: A, x and b.
+///
+/// \return zeros where a square has left double's range
+template <class T, class Exec>
+SOLDER_MAKES_LAMBDAS RoundingOfX rounding_of_x(Exec const& exec, CsrMatrix<T, Exec> const& A,
+                                               T const* b, T const* x) {
+  auto const* const offsets = A.row_offsets().data();
+  auto const* const columns = A.column_indices().data();
+  auto const* const values = A.values().data();
+  double mean = 0, squares = 0, given = 0;  // sums of each row's mean square, of its square, |b|^2
+  Kokkos::parallel_reduce(
+      "Solder::auto::rounding", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
+      KOKKOS_LAMBDA(int i, double& of_mean, double& of_squares, double& of_b) {
+        double row = 0;
+        for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
+          row += Impl::abs_squared(values[k]) * square_of_rounding(x[columns[k]]);
+        of_mean += row;
+        of_squares += row * row;
+        of_b += Impl::abs_squared(b[i]);
+      },
+      mean, squares, given);
+  // The rows' residuals are nearly normal, so the sum of their squares is nearly chi-squared, with
+  // as many degrees of freedom as rows that count; its quantile by Wilson and Hilferty (1931).
+  double const spread = 2 * squares / (9 * mean * mean),
+               quantile = std::max(1 - spread - 3 * std::sqrt(spread), 0.0);
+  RoundingOfX const rounding{std::sqrt(mean / given),
+                             std::sqrt(mean / given * std::pow(quantile, 3))};
+  return std::isfinite(rounding.mean) && std::isfinite(rounding.least) ? rounding : RoundingOfX{};
+}
+
+}  // namespace Solder::Compiled
