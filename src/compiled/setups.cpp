@@ -6,12 +6,18 @@
 #include <solder/matrix/matching.hpp>
 #include <solder/preconditioners/amg.hpp>
 #include <solder/preconditioners/fsai.hpp>
+#include <solder/preconditioners/incomplete.hpp>
 #include <tuple>
 
 #include "systems.hpp"
 
 namespace Solder {
 
+template class CsrMatrix<SOLDER_SCALAR, Impl::Host>;
+template class Incomplete<SOLDER_SCALAR, Impl::Host>;
+template auto Impl::host_preconditioner<SOLDER_SCALAR>(
+    Impl::Keeper&, Incomplete<SOLDER_SCALAR, Impl::Host>::Opened const&);
+template class Impl::triangular::Scheduled<SOLDER_SCALAR, Impl::Host>;
 template class Impl::scaling::ProductMatching<std::int32_t>;
 template Analysis Impl::first_look(Impl::Host const&, CsrMatrix<SOLDER_SCALAR, Impl::Host> const&);
 template std::int64_t Impl::find_slices(Impl::Host const&, Impl::BlockRows<std::int32_t> const&,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <solder/core/allocate.hpp>
+#include <solder/core/compiled.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/made_of.hpp>
 #include <solder/core/scalar.hpp>
@@ -138,43 +139,7 @@ class CsrMatrix {
 
   /// \brief The same.
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, Offsets const& row_offsets,
-            Columns const& column_indices, Values const& values, Impl::RowLengths lengths = {})
-      : rows_(rows),
-        columns_(columns),
-        row_offsets_(row_offsets),
-        column_indices_(column_indices),
-        values_(values) {
-    if (rows < 0 || columns < 0)
-      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows and " +
-                                  std::to_string(columns) + " columns must not be negative");
-    if (rows == 0 && (row_offsets_.extent(0) == 0 || row_offsets_.data() == nullptr)) {
-      if (nonzeros() > 0)
-        throw std::invalid_argument("Solder::CsrMatrix: " +
-                                    Impl::wrong_offset(0, 0, 0, nonzeros()));
-      row_offsets_ = Impl::allocate_zero_view<Kokkos::View<Offset*, memory_space>>(
-          exec, "Solder::csr::row_offsets", 1);
-    }
-    if (row_offsets_.extent(0) != std::size_t(rows) + 1)
-      throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
-                                  std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
-                                  std::to_string(row_offsets_.extent(0)));
-    if (column_indices.extent(0) != values.extent(0))
-      throw std::invalid_argument(
-          "Solder::CsrMatrix: there must be as many values as column indices, " +
-          std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
-    if (nonzeros() > most_nonzeros)
-      throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
-                              " nonzeros do not fit these row offsets; use Offset = std::int64_t");
-    if (std::max(rows, columns) > Impl::most_rows)
-      throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
-                              " rows and columns");
-    if (row_offsets_.data() == nullptr ||
-        (nonzeros() > 0 && (column_indices_.data() == nullptr || values_.data() == nullptr)))
-      throw std::invalid_argument("Solder::CsrMatrix: an array of a matrix with " +
-                                  std::to_string(rows) + " rows and " + std::to_string(nonzeros()) +
-                                  " nonzeros is a null pointer");
-    Impl::with_memory_for("Solder::CsrMatrix", rows, nonzeros(), [&] { partition(exec, lengths); });
-  }
+            Columns const& column_indices, Values const& values, Impl::RowLengths lengths = {});
 
   /// \brief Wraps raw device arrays without copying.
   CsrMatrix(Exec const& exec, std::int32_t rows, std::int32_t columns, std::int64_t nonzeros,
@@ -200,13 +165,7 @@ class CsrMatrix {
   /// \brief Copies host data to the device.
   /// \throws std::invalid_argument if HostCsr::validate does
   /// \throws std::length_error if there are too many nonzeros for Offset
-  CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
-      : CsrMatrix(Impl::with_memory_for("Solder::CsrMatrix", host.rows, host.nonzeros(), [&] {
-          return CsrMatrix(exec, checked(host).rows, host.columns_count,
-                           to_device<Offset>(exec, host.row_offsets, "Solder::csr::row_offsets"),
-                           to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
-                           to_device<Scalar>(exec, host.values, "Solder::csr::values"));
-        })) {}
+  CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host);
 
   /// \brief The same matrix with row offsets of another type, which are copied: one kernel. Column
   /// indices and values are shared, and so is what values_changed() says. \throws std::length_error
@@ -238,43 +197,7 @@ class CsrMatrix {
   /// for them.
   /// \throws std::invalid_argument, naming the row, if row offsets do not begin at 0, descend or do
   /// not end with the number of nonzeros, or if a column is out of range
-  SOLDER_MAKES_LAMBDAS void validate(Exec const& exec) const {
-    Offset const* const offsets = row_offsets_.data();
-    std::int32_t const* const indices = column_indices_.data();
-    std::int32_t const n = rows_, count = columns_;
-    std::int32_t const none = std::numeric_limits<std::int32_t>::max();
-    std::int64_t const entries = nonzeros();
-    std::int32_t wrong = none;
-    Kokkos::parallel_reduce(
-        "Solder::csr::validate_offsets", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
-        KOKKOS_LAMBDA(int i, std::int32_t& first) {
-          auto const previous = static_cast<std::int64_t>(i == 0 ? 0 : offsets[i - 1]);
-          auto const offset = static_cast<std::int64_t>(offsets[i]);
-          if (i < first && Impl::is_wrong_offset(i, n, previous, offset, entries)) first = i;
-        },
-        Kokkos::Min<std::int32_t>(wrong));
-    if (wrong != none) {
-      auto const pair = to_host(exec, row_offsets_, std::max(wrong - 1, 0), wrong + 1);
-      throw std::invalid_argument("Solder::CsrMatrix: " +
-                                  Impl::wrong_offset(wrong, static_cast<std::int64_t>(pair.front()),
-                                                     static_cast<std::int64_t>(pair.back()),
-                                                     entries));
-    }
-    Kokkos::parallel_reduce(
-        "Solder::csr::validate_columns", Kokkos::RangePolicy<Exec>(exec, 0, n),
-        KOKKOS_LAMBDA(int i, std::int32_t& first) {
-          if (i >= first) return;
-          for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
-            if (indices[k] < 0 || indices[k] >= count) first = i;
-        },
-        Kokkos::Min<std::int32_t>(wrong));
-    if (wrong == none) return;
-    auto const bounds = to_host(exec, row_offsets_, wrong, wrong + 2);
-    auto const row = to_host(exec, column_indices_, bounds.front(), bounds.back());
-    auto const column =
-        std::find_if(row.begin(), row.end(), [&](auto j) { return j < 0 || j >= count; });
-    throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_column(wrong, *column, count));
-  }
+  SOLDER_MAKES_LAMBDAS void validate(Exec const& exec) const;
 
   /// \brief Says that the values have changed, to all copies: what was made of the old ones
   /// (preconditioners, SellMatrix, BlockMatrix) is then stale, and solvers refuse it until its
@@ -365,27 +288,7 @@ class CsrMatrix {
 
   /// \brief Chooses the lanes per row, long rows and teams for GPUs; slices of equal work for
   /// hosts.
-  void partition(Exec const& exec, Impl::RowLengths lengths) {
-    Offset const* const offsets = row_offsets_.data();
-    std::int32_t const n = rows_;
-    if constexpr (Impl::is_host_space<Exec>) {
-      longest_row_ = lengths.most < 0 ? Impl::longest_row(exec, offsets, n) : lengths.most;
-      teams_ = vector_teams_ =
-          static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
-      bounds_ = Impl::balanced_bounds<memory_space>(
-          "Solder::csr::bounds", teams_, n, 1, [&](std::int32_t i) {
-            return Impl::host_work(static_cast<std::int64_t>(offsets[i]), i);
-          });
-    } else {
-      double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
-      lane_bits_ = 0;
-      while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
-      teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
-      vector_teams_ = Impl::vector_teams(exec, n);
-      longest_row_ = lengths.most;
-      if (longest_row_ < 0 || longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
-    }
-  }
+  void partition(Exec const& exec, Impl::RowLengths lengths);
 
  public:
   /// \cond kernels
@@ -410,37 +313,7 @@ class CsrMatrix {
   /// \brief Finds the longest row and lists the long ones. In a row for a group, each lane has one
   /// batch of loads; in a row for a warp, up to 8 batches. (Public because CUDA accepts lambdas
   /// only in public functions.)
-  SOLDER_MAKES_LAMBDAS void list_long_rows(Exec const& exec) {
-    Offset const* const offsets = row_offsets_.data();
-    constexpr std::int64_t most_of_warp = Operator::most_of_warp,
-                           no_limit = std::numeric_limits<std::int64_t>::max();
-    std::int64_t const short_row = Operator::short_row(lane_bits_);
-    std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
-    std::int32_t groups = 0, warps = 0, teams = 0;
-    Kokkos::parallel_reduce(
-        "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows_),
-        KOKKOS_LAMBDA(int i, std::int32_t& longest, std::int32_t& of_groups, std::int32_t& of_warps,
-                      std::int32_t& of_teams) {
-          auto const length = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
-          longest = Kokkos::max(longest, static_cast<std::int32_t>(length));
-          of_groups += length > short_row && length <= most_of_group;
-          of_warps += length > short_row && length > most_of_group && length <= most_of_warp;
-          of_teams += length > short_row && length > most_of_warp;
-        },
-        Kokkos::Max<std::int32_t>(longest_row_), groups, warps, teams);
-    longest_row_ = std::max(longest_row_, 0);
-    if (groups + warps + teams == 0) return;
-    bounds_ =
-        Impl::allocate<std::int32_t>(exec, "Solder::csr::long_rows", groups + warps + teams + 3);
-    auto const list = [&](std::int32_t count, std::int64_t above, std::int64_t most,
-                          std::int32_t at) {
-      if (count > 0) Impl::list_rows(exec, offsets, rows_, above, most, bounds_.data() + 3, at);
-    };
-    list(groups, short_row, most_of_group, 0);
-    list(warps, most_of_group, most_of_warp, groups);
-    list(teams, most_of_warp, no_limit, groups + warps);
-    Impl::set_three(exec, bounds_.data(), groups, warps, teams);
-  }
+  SOLDER_MAKES_LAMBDAS void list_long_rows(Exec const& exec);
   /// \endcond
 
  private:
@@ -453,6 +326,150 @@ class CsrMatrix {
   Impl::Version version_;
 };
 
+template <class Scalar, class Exec, class Offset>
+CsrMatrix<Scalar, Exec, Offset>::CsrMatrix(Exec const& exec, std::int32_t rows,
+                                           std::int32_t columns, Offsets const& row_offsets,
+                                           Columns const& column_indices, Values const& values,
+                                           Impl::RowLengths lengths)
+    : rows_(rows),
+      columns_(columns),
+      row_offsets_(row_offsets),
+      column_indices_(column_indices),
+      values_(values) {
+  if (rows < 0 || columns < 0)
+    throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows and " +
+                                std::to_string(columns) + " columns must not be negative");
+  if (rows == 0 && (row_offsets_.extent(0) == 0 || row_offsets_.data() == nullptr)) {
+    if (nonzeros() > 0)
+      throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_offset(0, 0, 0, nonzeros()));
+    row_offsets_ = Impl::allocate_zero_view<Kokkos::View<Offset*, memory_space>>(
+        exec, "Solder::csr::row_offsets", 1);
+  }
+  if (row_offsets_.extent(0) != std::size_t(rows) + 1)
+    throw std::invalid_argument("Solder::CsrMatrix: " + std::to_string(rows) + " rows need " +
+                                std::to_string(rows + std::int64_t(1)) + " row offsets, not " +
+                                std::to_string(row_offsets_.extent(0)));
+  if (column_indices.extent(0) != values.extent(0))
+    throw std::invalid_argument(
+        "Solder::CsrMatrix: there must be as many values as column indices, " +
+        std::to_string(column_indices.extent(0)) + ", not " + std::to_string(values.extent(0)));
+  if (nonzeros() > most_nonzeros)
+    throw std::length_error("Solder::CsrMatrix: " + std::to_string(nonzeros()) +
+                            " nonzeros do not fit these row offsets; use Offset = std::int64_t");
+  if (std::max(rows, columns) > Impl::most_rows)
+    throw std::length_error("Solder::CsrMatrix: at most " + std::to_string(Impl::most_rows) +
+                            " rows and columns");
+  if (row_offsets_.data() == nullptr ||
+      (nonzeros() > 0 && (column_indices_.data() == nullptr || values_.data() == nullptr)))
+    throw std::invalid_argument("Solder::CsrMatrix: an array of a matrix with " +
+                                std::to_string(rows) + " rows and " + std::to_string(nonzeros()) +
+                                " nonzeros is a null pointer");
+  Impl::with_memory_for("Solder::CsrMatrix", rows, nonzeros(), [&] { partition(exec, lengths); });
+}
+
+template <class Scalar, class Exec, class Offset>
+CsrMatrix<Scalar, Exec, Offset>::CsrMatrix(Exec const& exec, HostCsr<Scalar> const& host)
+    : CsrMatrix(Impl::with_memory_for("Solder::CsrMatrix", host.rows, host.nonzeros(), [&] {
+        return CsrMatrix(exec, checked(host).rows, host.columns_count,
+                         to_device<Offset>(exec, host.row_offsets, "Solder::csr::row_offsets"),
+                         to_device<std::int32_t>(exec, host.columns, "Solder::csr::columns"),
+                         to_device<Scalar>(exec, host.values, "Solder::csr::values"));
+      })) {}
+
+template <class Scalar, class Exec, class Offset>
+SOLDER_MAKES_LAMBDAS void CsrMatrix<Scalar, Exec, Offset>::validate(Exec const& exec) const {
+  Offset const* const offsets = row_offsets_.data();
+  std::int32_t const* const indices = column_indices_.data();
+  std::int32_t const n = rows_, count = columns_;
+  std::int32_t const none = std::numeric_limits<std::int32_t>::max();
+  std::int64_t const entries = nonzeros();
+  std::int32_t wrong = none;
+  Kokkos::parallel_reduce(
+      "Solder::csr::validate_offsets", Kokkos::RangePolicy<Exec>(exec, 0, n + 1),
+      KOKKOS_LAMBDA(int i, std::int32_t& first) {
+        auto const previous = static_cast<std::int64_t>(i == 0 ? 0 : offsets[i - 1]);
+        auto const offset = static_cast<std::int64_t>(offsets[i]);
+        if (i < first && Impl::is_wrong_offset(i, n, previous, offset, entries)) first = i;
+      },
+      Kokkos::Min<std::int32_t>(wrong));
+  if (wrong != none) {
+    auto const pair = to_host(exec, row_offsets_, std::max(wrong - 1, 0), wrong + 1);
+    throw std::invalid_argument("Solder::CsrMatrix: " +
+                                Impl::wrong_offset(wrong, static_cast<std::int64_t>(pair.front()),
+                                                   static_cast<std::int64_t>(pair.back()),
+                                                   entries));
+  }
+  Kokkos::parallel_reduce(
+      "Solder::csr::validate_columns", Kokkos::RangePolicy<Exec>(exec, 0, n),
+      KOKKOS_LAMBDA(int i, std::int32_t& first) {
+        if (i >= first) return;
+        for (Offset k = offsets[i]; k < offsets[i + 1]; ++k)
+          if (indices[k] < 0 || indices[k] >= count) first = i;
+      },
+      Kokkos::Min<std::int32_t>(wrong));
+  if (wrong == none) return;
+  auto const bounds = to_host(exec, row_offsets_, wrong, wrong + 2);
+  auto const row = to_host(exec, column_indices_, bounds.front(), bounds.back());
+  auto const column =
+      std::find_if(row.begin(), row.end(), [&](auto j) { return j < 0 || j >= count; });
+  throw std::invalid_argument("Solder::CsrMatrix: " + Impl::wrong_column(wrong, *column, count));
+}
+
+template <class Scalar, class Exec, class Offset>
+void CsrMatrix<Scalar, Exec, Offset>::partition(Exec const& exec, Impl::RowLengths lengths) {
+  Offset const* const offsets = row_offsets_.data();
+  std::int32_t const n = rows_;
+  if constexpr (Impl::is_host_space<Exec>) {
+    longest_row_ = lengths.most < 0 ? Impl::longest_row(exec, offsets, n) : lengths.most;
+    teams_ = vector_teams_ =
+        static_cast<std::int32_t>(std::clamp<std::int64_t>(n, 1, exec.concurrency()));
+    bounds_ = Impl::balanced_bounds<memory_space>(
+        "Solder::csr::bounds", teams_, n, 1,
+        [&](std::int32_t i) { return Impl::host_work(static_cast<std::int64_t>(offsets[i]), i); });
+  } else {
+    double const mean = n == 0 ? 0 : static_cast<double>(nonzeros()) / n;
+    lane_bits_ = 0;
+    while (lane_bits_ < 5 && (10 << lane_bits_) < mean) ++lane_bits_;
+    teams_ = Impl::vector_teams(exec, std::int64_t(n) << lane_bits_);
+    vector_teams_ = Impl::vector_teams(exec, n);
+    longest_row_ = lengths.most;
+    if (longest_row_ < 0 || longest_row_ > Operator::short_row(lane_bits_)) list_long_rows(exec);
+  }
+}
+
+template <class Scalar, class Exec, class Offset>
+SOLDER_MAKES_LAMBDAS void CsrMatrix<Scalar, Exec, Offset>::list_long_rows(Exec const& exec) {
+  Offset const* const offsets = row_offsets_.data();
+  constexpr std::int64_t most_of_warp = Operator::most_of_warp,
+                         no_limit = std::numeric_limits<std::int64_t>::max();
+  std::int64_t const short_row = Operator::short_row(lane_bits_);
+  std::int64_t const most_of_group = lane_bits_ < 2 ? 64 << lane_bits_ : most_of_warp;
+  std::int32_t groups = 0, warps = 0, teams = 0;
+  Kokkos::parallel_reduce(
+      "Solder::csr::count_long_rows", Kokkos::RangePolicy<Exec>(exec, 0, rows_),
+      KOKKOS_LAMBDA(int i, std::int32_t& longest, std::int32_t& of_groups, std::int32_t& of_warps,
+                    std::int32_t& of_teams) {
+        auto const length = static_cast<std::int64_t>(offsets[i + 1] - offsets[i]);
+        longest = Kokkos::max(longest, static_cast<std::int32_t>(length));
+        of_groups += length > short_row && length <= most_of_group;
+        of_warps += length > short_row && length > most_of_group && length <= most_of_warp;
+        of_teams += length > short_row && length > most_of_warp;
+      },
+      Kokkos::Max<std::int32_t>(longest_row_), groups, warps, teams);
+  longest_row_ = std::max(longest_row_, 0);
+  if (groups + warps + teams == 0) return;
+  bounds_ =
+      Impl::allocate<std::int32_t>(exec, "Solder::csr::long_rows", groups + warps + teams + 3);
+  auto const list = [&](std::int32_t count, std::int64_t above, std::int64_t most,
+                        std::int32_t at) {
+    if (count > 0) Impl::list_rows(exec, offsets, rows_, above, most, bounds_.data() + 3, at);
+  };
+  list(groups, short_row, most_of_group, 0);
+  list(warps, most_of_group, most_of_warp, groups);
+  list(teams, most_of_warp, no_limit, groups + warps);
+  Impl::set_three(exec, bounds_.data(), groups, warps, teams);
+}
+
 template <class Exec, Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
 CsrMatrix(Exec const&, std::int32_t, std::int32_t, RowOffsets const&, ColumnIndices const&,
           EntryValues const&) -> CsrMatrix<typename EntryValues::non_const_value_type, Exec,
@@ -461,5 +478,12 @@ template <class Exec, CrsMatrixLike M>
 CsrMatrix(Exec const&, M const&)
     -> CsrMatrix<std::remove_cvref_t<decltype(*std::declval<M const&>().values.data())>, Exec,
                  std::remove_cvref_t<decltype(*std::declval<M const&>().graph.row_map.data())>>;
+
+#ifdef SOLDER_COMPILED  // in src/compiled/setups.cpp
+extern template class CsrMatrix<float, Impl::Host>;
+extern template class CsrMatrix<double, Impl::Host>;
+extern template class CsrMatrix<Kokkos::complex<float>, Impl::Host>;
+extern template class CsrMatrix<Kokkos::complex<double>, Impl::Host>;
+#endif
 
 }  // namespace Solder

@@ -15,8 +15,10 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/application.hpp>
+#include <solder/core/compiled.hpp>
 #include <solder/core/errors.hpp>
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/on_hosts.hpp>
 #include <solder/core/options.hpp>
 #include <solder/core/report.hpp>
 #include <solder/matrix/csr.hpp>
@@ -457,5 +459,20 @@ Incomplete(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, Factorisation)
 template <class Exec, class Scalar, class Offset>
 Incomplete(Exec const&, CsrMatrix<Scalar, Exec, Offset> const&, Factorisation,
            IncompleteOptions const&) -> Incomplete<Scalar, Exec>;
+
+#ifdef SOLDER_COMPILED  // in src/compiled/setups.cpp
+extern template class Incomplete<float, Impl::Host>;
+extern template class Incomplete<double, Impl::Host>;
+extern template class Incomplete<Kokkos::complex<float>, Impl::Host>;
+extern template class Incomplete<Kokkos::complex<double>, Impl::Host>;
+extern template auto Impl::host_preconditioner<float>(Impl::Keeper&,
+                                                      Incomplete<float, Impl::Host>::Opened const&);
+extern template auto Impl::host_preconditioner<double>(
+    Impl::Keeper&, Incomplete<double, Impl::Host>::Opened const&);
+extern template auto Impl::host_preconditioner<Kokkos::complex<float>>(
+    Impl::Keeper&, Incomplete<Kokkos::complex<float>, Impl::Host>::Opened const&);
+extern template auto Impl::host_preconditioner<Kokkos::complex<double>>(
+    Impl::Keeper&, Incomplete<Kokkos::complex<double>, Impl::Host>::Opened const&);
+#endif
 
 }  // namespace Solder

@@ -9,6 +9,7 @@
 
 #include <solder/core/allocate.hpp>
 #include <solder/core/arena.hpp>
+#include <solder/core/compiled.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/matrix/offsets.hpp>
 #include <solder/preconditioners/detail/triangular/device.hpp>
@@ -482,5 +483,12 @@ class Scheduled {
   Needs needs_ = no_view<Needs>();
   Values values_ = no_view<Values>(), inverse_ = no_view<Values>();
 };
+
+#ifdef SOLDER_COMPILED  // in src/compiled/setups.cpp
+extern template class Scheduled<float, Host>;
+extern template class Scheduled<double, Host>;
+extern template class Scheduled<Kokkos::complex<float>, Host>;
+extern template class Scheduled<Kokkos::complex<double>, Host>;
+#endif
 
 }  // namespace Solder::Impl::triangular
