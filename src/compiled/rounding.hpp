@@ -21,8 +21,8 @@ struct RoundingOfX {
 template <class Scalar>
 KOKKOS_FUNCTION double square_of_rounding(Scalar const& x) {
   using Real = typename ScalarTraits<Scalar>::Real;
-  auto const of_part = [](double size) {
-    if (size == 0) return 0.0;
+  auto const of_part = [](double size) -> double {
+    if (!(size > 0)) return size;  // 0, or a NaN
     double const distance =
         double(Kokkos::Experimental::epsilon_v<Real>) / Impl::scale_to_one<Real>(size);
     return distance * distance / 12;
