@@ -45,7 +45,7 @@ def beyond(python, is_anew, most, share):
     pairs(50)
     call, in_cpp = map(min, zip(*pairs(1950)))
     while call - in_cpp > most + share * in_cpp and time.monotonic() < end:
-        call, in_cpp = map(min, zip((call, in_cpp), *pairs(100)))
+        call, in_cpp = map(min, zip((call, in_cpp), *pairs(1000)))
     return 1e6 * call, 1e6 * in_cpp
 
 

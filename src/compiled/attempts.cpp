@@ -16,13 +16,6 @@ Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
           .true_relative_residual = std::nan("")};
 }
 
-Attempt not_begun(Candidate const& candidate, std::string const& why) {
-  Attempt attempt = failed_set_up(candidate, {});
-  attempt.reason = Reason::stopped;
-  attempt.ended = "it was not begun: " + why;
-  return attempt;
-}
-
 Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended) {
   return {.solver = candidate.solver,
           .preconditioner = candidate.preconditioner,

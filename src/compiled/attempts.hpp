@@ -14,8 +14,6 @@ namespace Solder::Compiled {
 
 /// \brief A candidate whose set-up failed.
 Attempt failed_set_up(Candidate const& candidate, std::string const& failure);
-/// \brief A candidate that is passed over.
-Attempt not_begun(Candidate const& candidate, std::string const& why);
 
 /// \brief A candidate that has run.
 /// \param ended how, in a sentence

@@ -168,7 +168,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     candidates_ = candidates_of(seen, restriction_of(wanted_, inputs_));
     analysis_ = seen;
     knows_rank_ = false;
-    complete_ = {};
+    complete_.reset();
     order_.reset();
   }
   Analysis looked_at() const {
@@ -201,6 +201,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     may_be_definite_ = true;
     attempts_.clear();
     unusable_.clear();
+    passed_over_.clear();
     setup_seconds_ = 0;
     watch_->begin_solve();  // set-ups longer than a solve may take are of no use
     std::exception_ptr why;
@@ -212,7 +213,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     pending_ = attempts_.size();
     if (at_ < candidates_.size()) return;
     at_ = 0;
-    if (why == nullptr) throw std::runtime_error("Solder::auto: " + attempts_.back().ended);
+    if (why == nullptr)
+      throw std::runtime_error("Solder::auto: there is no candidate" + passed_over_);
     std::rethrow_exception(why);
   }
   /// \brief Sets up a candidate, or notes that it cannot be.
@@ -224,8 +226,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     };
     current_.reset();  // first, as there may not be memory for both
     std::string failure;
+    double const most = most_seconds_of(candidate);
     try {
-      Impl::Deadline const deadline(watch_->seconds_left());
+      Impl::Deadline const deadline(most);
       current_ = made(candidate, wanted_.format);
       exec_.fence("Solder::auto: a candidate is set up");
       setup_seconds_ = seconds();
@@ -234,7 +237,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       return true;
     } catch (std::exception const& error) {
       if (why != nullptr && *why == nullptr) *why = std::current_exception();
-      failure = error.what();
+      bool const is_late = dynamic_cast<Impl::OutOfTime const*>(&error) != nullptr;
+      failure = is_late && wanted_.automatic.time_limit == 0
+                    ? "it took longer than the " + Impl::rounded_text(most) +
+                          " s that auto allows it without a time_limit"
+                    : error.what();
     }
     attempts_.push_back(failed_set_up(candidate, failure));
     attempts_.back().setup_seconds = seconds();
@@ -284,43 +291,51 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Whether complete factors would take longer than auto may take for them, or be too
-  /// large. Counts them where they may. Notes it.
+  /// \brief Seconds that the set-up of a candidate may take: of complete factors, unless they are
+  /// the first in the list and so promise least, a minute where there is no time_limit.
+  double most_seconds_of(Candidate const& candidate) const {
+    bool const is_limited = wanted_.automatic.time_limit > 0 || !candidate.is_complete || at_ == 0;
+    return is_limited ? watch_->seconds_left() : most_seconds_of_complete;
+  }
+  /// \brief Whether complete factors of an A that may be definite would take longer than that, or
+  /// be too large, by their entries, which are counted. (Of any other A a matching makes another
+  /// matrix: its set-up is ended when it has taken too long.) Notes it.
   bool is_too_dear(Candidate const& candidate) {
-    if (!candidate.is_complete) return false;
+    if (!candidate.is_complete || at_ == 0 || !analysis_.may_be_definite()) return false;
     auto const machine = machine_of(exec_);
-    bool const is_limited = wanted_.automatic.time_limit > 0;
-    double const most = is_limited ? watch_->seconds_left() : most_seconds_of_complete;
     auto const seconds_of = [&](CompleteFactor const& factor) {
       return seconds_of_complete(candidate, factor, analysis_, machine);
     };
-    if (seconds_of(full_factor(rows())) <= most) return false;
-    double const seconds = count_complete() ? seconds_of(complete_) : most;
-    if (seconds < most) return false;
+    if (seconds_of(full_factor(rows())) <= most_seconds_of(candidate)) return false;
+    bool const is_counted = count_complete();
+    double const seconds = is_counted ? seconds_of(*complete_) : 0,
+                 most = most_seconds_of(candidate);
+    if (is_counted && seconds <= most) return false;
     unusable_.insert(preconditioner_of(candidate));
-    std::string const why =
-        !complete_.is_known() ? "there was no time or memory to count the entries of its factors"
-        : std::isinf(seconds)
-            ? "its factors would have " + Impl::rounded_text(complete_.fill(analysis_)) +
-                  " entries for each of A's"
-            : "its factors would take about " + Impl::rounded_text(seconds) + " s" +
-                  (is_limited ? ""
-                              : ", and auto takes " + Impl::rounded_text(most) +
-                                    " s for them unless time_limit is longer");
-    attempts_.push_back(not_begun(candidate, why));
+    std::string const factors = "; " + candidate.name() + " was not begun: its factors ";
+    if (!is_counted)
+      passed_over_ += factors + "could not be counted in the time or the memory that there is";
+    else if (std::isinf(seconds))
+      passed_over_ += factors + "would have " + Impl::rounded_text(complete_->fill(analysis_)) +
+                      " entries for each of A's";
+    else
+      passed_over_ += factors + "would take about " + Impl::rounded_text(seconds) +
+                      " s, for which auto takes at most " + Impl::rounded_text(most) +
+                      " s (time_limit)";
     return true;
   }
   /// \brief Counts the entries of a complete factor of A, once for a matrix.
   /// \return whether they are known: there may be no time, or no memory, to count
   bool count_complete() {
     if constexpr (!over_ranks<Matrix>) {
-      if (!complete_.is_known()) try {
+      if (!complete_) try {
+          complete_.emplace();
           Impl::Deadline const deadline(watch_->seconds_left());
           complete_ = complete_factor_of(A_, order_);
         } catch (std::exception const&) {
         }
     }
-    return complete_.is_known();
+    return complete_ && complete_->is_known();
   }
   /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
   /// preconditioner that cannot be applied.
@@ -408,7 +423,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                                             best->promise_at(restriction.plain_iterations)))
       return;
     if (!count_complete()) return;
-    restriction.complete = complete_;
+    restriction.complete = *complete_;
     begin_list(restriction);
   }
   /// \brief The next candidate that may take less time than the chosen one, or null.
@@ -446,25 +461,22 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           most_plain_iterations(all_rows()), chosen_.judged_from, is_cg());
   }
 
-  /// \brief Keeps the chosen candidate for the solves that follow.
-  void keep(bool in_peace, bool is_helped, Report const& report) {
-    // One that began with another's x needs more iterations alone, and may not have them.
-    is_kept_ = !is_helped || report.iterations <= watch_->most() / 4;
-    has_failed_ = !is_kept_;
-    won_in_peace_ = in_peace || is_helped;
-    is_proven_ = true;
-  }
   /// \brief Whether an attempt has brought x as near to the solution as its type allows, which is
   /// not near enough: then no candidate can be expected to solve the system. Notes it.
   bool is_as_near_as_can_be(T const* b, T const* x, Report const& report) {
     AutoOptions const& wanted = wanted_.automatic;
     if constexpr (!over_ranks<Matrix>) {
-      bool const is_near =
-          !watch_->is_given_up() || report.true_relative_residual < 1e3 * wanted.tolerance;
-      if (!is_near || wanted.absolute_tolerance > 0 || wanted.guess_tolerance > 0) return false;
-      RoundingOfX const rounding = rounding_of_x(exec_, A_, b, x);
-      if (wanted.tolerance < rounding.least && report.true_relative_residual < 4 * rounding.mean)
-        rounding_ = rounding.mean;
+      using Real = typename ScalarTraits<T>::Real;
+      double const epsilon = Kokkos::Experimental::epsilon_v<Real>,
+                   near = std::max(1e3 * wanted.tolerance, 1e5 * epsilon);
+      if (watch_->is_given_up() && !(report.true_relative_residual < near)) return false;
+      if (wanted.absolute_tolerance > 0 || wanted.guess_tolerance > 0) return false;
+      try {
+        RoundingOfX const rounding = rounding_of_x(exec_, A_, b, x);
+        if (wanted.tolerance < rounding.least && report.true_relative_residual < 4 * rounding.mean)
+          rounding_ = rounding.mean;
+      } catch (std::exception const&) {  // there is no memory to find out
+      }
     }
     return rounding_ > 0;
   }
@@ -474,6 +486,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   std::vector<Report> search(T const* b, T* x, Run const& run) {
     watch_->begin_solve();
     unusable_.clear();  // the values may be others
+    passed_over_.clear();
     if (has_failed_ || current_ == nullptr) begin_search();
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
@@ -505,7 +518,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       if (worst.reason == Reason::breakdown && worst.iterations == 0) know_unusable();
       add(total, reports);
       if (worst.reason == Reason::converged) {
-        keep(in_peace, is_helped, total.front());
+        // One that began with another's x needs more iterations alone, and may not have them.
+        is_kept_ = !is_helped || total.front().iterations <= watch_->most() / 4;
+        has_failed_ = !is_kept_;
+        won_in_peace_ = in_peace || is_helped;
+        is_proven_ = true;
         break;
       }
       bool const is_hopeless = std::all_of(reports.begin(), reports.end(), [](Report const& each) {
@@ -514,7 +531,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       });
       if (!tries_more || is_hopeless || watch_->has_ended()) break;
       if (is_one && is_as_near_as_can_be(b, x, worst)) {
-        keep(in_peace, is_helped, total.front());
+        has_failed_ = !is_kept_ && (is_helped || worst.reason != Reason::stagnated);
+        is_kept_ = !has_failed_;  // it is as good as one that has solved, but is not proven
+        won_in_peace_ = is_proven_ = false;
         break;
       }
       double const won = worst.true_relative_residual / worst.guess_relative_residual;
@@ -596,6 +615,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           " candidates that were tried has solved the system; the last one ended so: " +
           (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
+    report.detail += passed_over_;
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
     if (x_by == nobody || x_by == last_) return;
@@ -663,7 +683,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  CompleteFactor complete_{};  ///< of A, where it was counted, in the order order_ of its rows
+  /// Of A, in the order order_ of its rows, where somebody has tried to count it.
+  std::optional<CompleteFactor> complete_;
   std::shared_ptr<std::vector<std::int32_t> const> order_;
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
@@ -672,6 +693,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   double rounding_ = 0;             ///< the residual that rounding x makes, where it is too large
   double setup_seconds_ = 0;        ///< of the candidate that is set up, until it is noted
   std::set<std::string> unusable_;  ///< preconditioners that cannot be applied
+  std::string passed_over_;         ///< which complete candidates, and why: ends of a sentence
   static constexpr int nobody = CopiesOfX<T, Exec>::nobody;
   int last_ = nobody;  ///< the number of the last attempt that has run
   CopiesOfX<T, Exec> copies_;

@@ -4,6 +4,8 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -13,7 +15,7 @@ namespace Solder::Compiled {
 /// \brief The relative residual that rounding the entries of the solution makes.
 struct RoundingOfX {
   double mean = 0;   ///< the root of its mean square
-  double least = 0;  ///< less in one case of a thousand
+  double least = 0;  ///< less in about one case of a thousand
 };
 
 /// \brief The mean square of what rounding to nearest adds to a number: the twelfth part of the
@@ -33,8 +35,12 @@ KOKKOS_FUNCTION double square_of_rounding(Scalar const& x) {
     return of_part(Kokkos::fabs(x));
 }
 
-/// \brief ||A d|| / ||b|| where d_j is what rounding adds to x_j, all of them independent. One
-/// kernel, for which the host waits. Words: A, x and b.
+/// \brief ||A d|| / ||b|| where d_j is what rounding adds to x_j, all of them independent. Two
+/// kernels, for which the host waits. Words: A twice, x and b. Memory: a vector of doubles.
+///
+/// The square is taken as chi-squared, with 2 mean^2 / variance degrees of freedom. The variance is
+/// taken as the larger one of what it were if the rows' residuals were independent, and of what the
+/// columns of A d alone make of it; both are too small.
 ///
 /// \return zeros where a square has left double's range
 template <class T, class Exec>
@@ -43,21 +49,29 @@ SOLDER_MAKES_LAMBDAS RoundingOfX rounding_of_x(Exec const& exec, CsrMatrix<T, Ex
   auto const* const offsets = A.row_offsets().data();
   auto const* const columns = A.column_indices().data();
   auto const* const values = A.values().data();
-  double mean = 0, squares = 0, given = 0;  // sums of each row's mean square, of its square, |b|^2
+  auto const of_columns = Impl::allocate_zeros<double>(exec, "Solder::auto::rounding", A.columns());
+  double* const of_column = of_columns.data();  // the mean square that each x_j makes
+  double mean = 0, of_rows = 0, given = 0, of_all = 0;
   Kokkos::parallel_reduce(
       "Solder::auto::rounding", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-      KOKKOS_LAMBDA(int i, double& of_mean, double& of_squares, double& of_b) {
+      KOKKOS_LAMBDA(int i, double& all, double& squares, double& of_b) {
         double row = 0;
-        for (auto k = offsets[i]; k < offsets[i + 1]; ++k)
-          row += Impl::abs_squared(values[k]) * square_of_rounding(x[columns[k]]);
-        of_mean += row;
-        of_squares += row * row;
+        for (auto k = offsets[i]; k < offsets[i + 1]; ++k) {
+          std::int32_t const j = columns[k];
+          double const part = Impl::abs_squared(values[k]) * square_of_rounding(x[j]);
+          Kokkos::atomic_add(&of_column[j], part);
+          row += part;
+        }
+        all += row;
+        squares += row * row;
         of_b += Impl::abs_squared(b[i]);
       },
-      mean, squares, given);
-  // The rows' residuals are nearly normal, so the sum of their squares is nearly chi-squared, with
-  // as many degrees of freedom as rows that count; its quantile by Wilson and Hilferty (1931).
-  double const spread = 2 * squares / (9 * mean * mean),
+      mean, of_rows, given);
+  Kokkos::parallel_reduce(
+      "Solder::auto::rounding_of_columns", Kokkos::RangePolicy<Exec>(exec, 0, A.columns()),
+      KOKKOS_LAMBDA(int j, double& squares) { squares += of_column[j] * of_column[j]; }, of_all);
+  // The quantile by Wilson and Hilferty (1931).
+  double const spread = 2 * std::max(of_rows, of_all) / (9 * mean * mean),
                quantile = std::max(1 - spread - 3 * std::sqrt(spread), 0.0);
   RoundingOfX const rounding{std::sqrt(mean / given),
                              std::sqrt(mean / given * std::pow(quantile, 3))};

@@ -279,6 +279,11 @@ struct Report {
 inline std::string advice(Report const& report) {
   if (report.is_singular) return "check A for rows or columns that lack entries";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
+  if (report.detail.starts_with(Impl::rounding_of_entries))
+    return "ask for a tolerance above " + Impl::rounded_up(2 * report.true_relative_residual) +
+           (report.detail.find(Impl::single_precision) == std::string::npos
+                ? ""
+                : ", or solve in double precision");
   std::string const automatic = "the solver auto, which tries several";
   std::string const if_singular =
       Impl::says_singular(report.detail) ? "" : "; if A is singular, only some b have a solution";
@@ -306,10 +311,6 @@ inline std::string advice(Report const& report) {
     return (report.attempts.empty() ? "" : "no candidate came nearer to a solution: ") +
            ("ask for a tolerance above " + Impl::rounded_up(times * report.true_relative_residual));
   };
-  if (report.detail.starts_with(Impl::rounding_of_entries))
-    return nearest() + (report.detail.find(Impl::single_precision) == std::string::npos
-                            ? ""
-                            : ", or solve in double precision");
   switch (report.reason) {
     case Reason::max_iterations:
       if (std::any_of(report.attempts.begin(), report.attempts.end(),

@@ -437,6 +437,7 @@ void CsrMatrix<Scalar, Exec, Offset>::partition(Exec const& exec, Impl::RowLengt
   }
 }
 
+/// \cond kernels
 template <class Scalar, class Exec, class Offset>
 SOLDER_MAKES_LAMBDAS void CsrMatrix<Scalar, Exec, Offset>::list_long_rows(Exec const& exec) {
   Offset const* const offsets = row_offsets_.data();
@@ -469,6 +470,7 @@ SOLDER_MAKES_LAMBDAS void CsrMatrix<Scalar, Exec, Offset>::list_long_rows(Exec c
   list(teams, most_of_warp, no_limit, groups + warps);
   Impl::set_three(exec, bounds_.data(), groups, warps, teams);
 }
+/// \endcond
 
 template <class Exec, Impl::IsView RowOffsets, Impl::IsView ColumnIndices, Impl::IsView EntryValues>
 CsrMatrix(Exec const&, std::int32_t, std::int32_t, RowOffsets const&, ColumnIndices const&,
