@@ -314,14 +314,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     unusable_.insert(preconditioner_of(candidate));
     std::string const factors = "; " + candidate.name() + " was not begun: its factors ";
     if (!is_counted)
-      passed_over_ += factors + "could not be counted in the time or the memory that there is";
+      passed_over_ += factors + "could not be counted, for lack of time or memory";
     else if (std::isinf(seconds))
       passed_over_ += factors + "would have " + Impl::rounded_text(complete_->fill(analysis_)) +
                       " entries for each of A's";
     else
-      passed_over_ += factors + "would take about " + Impl::rounded_text(seconds) +
-                      " s, for which auto takes at most " + Impl::rounded_text(most) +
-                      " s (time_limit)";
+      passed_over_ += factors + "would take about " + Impl::rounded_text(seconds) + " s, and " +
+                      (wanted_.automatic.time_limit > 0
+                           ? "time_limit leaves " + Impl::rounded_text(most) + " s"
+                           : "auto allows " + Impl::rounded_text(most) + " s without a time_limit");
     return true;
   }
   /// \brief Counts the entries of a complete factor of A, once for a matrix.

@@ -529,10 +529,11 @@ TEST(Fill, IctEndsAtAPivotThatIsNotPositive) {
   IncompleteOptions options;
   options.drop_tolerance = 0;
   options.fill_factor = 1000;
-  char const* const at_21 =
-      "the pivot of row 21 (counted from 1) of ict is not positive, or not finite";
   for (double const shift : {0.0, 1e-3}) {
     options.shift = shift;
+    std::string const at_21 =
+        std::string("the pivot of row 21 (counted from 1) of ict is not positive, or not finite") +
+        (shift == 0 ? "; shift: 0 rules out a larger diagonal" : "");
     EXPECT_EQ(Incomplete(exec, missing, Factorisation::ict, options).failure(), at_21);
     Incomplete M(exec, negative, Factorisation::ict, options);
     EXPECT_EQ(M.failure(), at_21);
