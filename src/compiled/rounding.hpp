@@ -18,31 +18,42 @@ struct RoundingOfX {
   double least = 0;  ///< less in about one case of a thousand
 };
 
-/// \brief The mean square of what rounding to nearest adds to a number: the twelfth part of the
-/// square of the distance between it and its neighbours.
-template <class Scalar>
-KOKKOS_FUNCTION double square_of_rounding(Scalar const& x) {
-  using Real = typename ScalarTraits<Scalar>::Real;
-  auto const of_part = [](double size) -> double {
-    if (!(size > 0)) return size;  // 0, or a NaN
-    double const distance =
-        double(Kokkos::Experimental::epsilon_v<Real>) / Impl::scale_to_one<Real>(size);
-    return distance * distance / 12;
-  };
-  if constexpr (ScalarTraits<Scalar>::is_complex)
-    return of_part(Kokkos::fabs(x.real())) + of_part(Kokkos::fabs(x.imag()));
-  else
-    return of_part(Kokkos::fabs(x));
+/// \brief The distance between a number's size and the next larger one; 0 and a NaN as they are.
+template <class Real>
+KOKKOS_FUNCTION double distance_at(Real const& x) {
+  double const size = Kokkos::fabs(double(x));
+  if (!(size > 0)) return size;
+  return double(Kokkos::Experimental::epsilon_v<Real>) / Impl::scale_to_one<Real>(size);
+}
+/// \brief The mean square of what rounding adds to a number: even between its neighbours.
+template <class Real>
+KOKKOS_FUNCTION double square_of_rounding(Real const& x) {
+  return distance_at(x) * distance_at(x) / 12;
+}
+template <class Real>
+KOKKOS_FUNCTION double square_of_rounding(Kokkos::complex<Real> const& x) {
+  return square_of_rounding(x.real()) + square_of_rounding(x.imag());
+}
+/// \brief A number without its last six binary digits.
+template <class Real>
+KOKKOS_FUNCTION Real with_fewer_digits(Real const& x) {
+  double const step = 64 * distance_at(x);
+  return step > 0 ? Real(step * Kokkos::round(double(x) / step)) : x;
+}
+template <class Real>
+KOKKOS_FUNCTION Kokkos::complex<Real> with_fewer_digits(Kokkos::complex<Real> const& x) {
+  return {with_fewer_digits(x.real()), with_fewer_digits(x.imag())};
 }
 
 /// \brief ||A d|| / ||b|| where d_j is what rounding adds to x_j, all of them independent. Two
-/// kernels, for which the host waits. Words: A twice, x and b. Memory: a vector of doubles.
+/// kernels, for which the host waits. Words: A, x and b. Memory: a vector of doubles.
 ///
 /// The square is taken as chi-squared, with 2 mean^2 / variance degrees of freedom. The variance is
 /// taken as the larger one of what it were if the rows' residuals were independent, and of what the
 /// columns of A d alone make of it; both are too small.
 ///
-/// \return zeros where a square has left double's range
+/// \return zeros where a square has left double's range, and where x without its last digits has no
+/// larger residual: then the solution may have few digits, and need no rounding
 template <class T, class Exec>
 SOLDER_MAKES_LAMBDAS RoundingOfX rounding_of_x(Exec const& exec, CsrMatrix<T, Exec> const& A,
                                                T const* b, T const* x) {
@@ -51,22 +62,29 @@ SOLDER_MAKES_LAMBDAS RoundingOfX rounding_of_x(Exec const& exec, CsrMatrix<T, Ex
   auto const* const values = A.values().data();
   auto const of_columns = Impl::allocate_zeros<double>(exec, "Solder::auto::rounding", A.columns());
   double* const of_column = of_columns.data();  // the mean square that each x_j makes
-  double mean = 0, of_rows = 0, given = 0, of_all = 0;
+  double mean = 0, of_rows = 0, given = 0, residual = 0, of_fewer_digits = 0, of_all = 0;
   Kokkos::parallel_reduce(
       "Solder::auto::rounding", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()),
-      KOKKOS_LAMBDA(int i, double& all, double& squares, double& of_b) {
+      KOKKOS_LAMBDA(int i, double& all, double& squares, double& of_b, double& of_x,
+                    double& of_fewer) {
         double row = 0;
+        Wide<T> r = b[i], with_fewer = b[i];
         for (auto k = offsets[i]; k < offsets[i + 1]; ++k) {
           std::int32_t const j = columns[k];
           double const part = Impl::abs_squared(values[k]) * square_of_rounding(x[j]);
+          r -= Wide<T>(values[k]) * Wide<T>(x[j]);
+          with_fewer -= Wide<T>(values[k]) * Wide<T>(with_fewer_digits(x[j]));
           Kokkos::atomic_add(&of_column[j], part);
           row += part;
         }
         all += row;
         squares += row * row;
         of_b += Impl::abs_squared(b[i]);
+        of_x += Impl::abs_squared(r);
+        of_fewer += Impl::abs_squared(with_fewer);
       },
-      mean, of_rows, given);
+      mean, of_rows, given, residual, of_fewer_digits);
+  if (of_fewer_digits <= residual) return {};
   Kokkos::parallel_reduce(
       "Solder::auto::rounding_of_columns", Kokkos::RangePolicy<Exec>(exec, 0, A.columns()),
       KOKKOS_LAMBDA(int j, double& squares) { squares += of_column[j] * of_column[j]; }, of_all);

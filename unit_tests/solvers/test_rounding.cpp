@@ -45,6 +45,21 @@ struct Rounding : testing::Test {
     }
     return double(std::sqrt(squares));
   }
+  /// A x, rounded.
+  static std::vector<Scalar> product(Solder::HostCsr<Scalar> const& A,
+                                     std::vector<Scalar> const& x) {
+    std::vector<Scalar> y;
+    for (int i = 0; i < A.rows; ++i) {
+      Number sum = 0;
+      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+        sum += wide(A.values[k]) * wide(x[A.columns[k]]);
+      if constexpr (Solder::ScalarTraits<Scalar>::is_complex)
+        y.push_back(Scalar(Real(sum.real()), Real(sum.imag())));
+      else
+        y.push_back(Real(sum.real()));
+    }
+    return y;
+  }
   /// Rows with some five entries, of sizes that differ.
   static Solder::HostCsr<Scalar> scattered(int n) {
     Solder::TripletBuilder<Scalar> builder;
@@ -75,9 +90,9 @@ TYPED_TEST(Rounding, HasTheMeanAndTheLeastOfDrawnErrors) {
   for (int const n : {4, 40, 400}) {
     SCOPED_TRACE(n);
     auto const A = Test::scattered(n);
-    auto const b = random_vector<TypeParam>(n, 5);
     auto x = random_vector<TypeParam>(n, 9);
-    for (int i = 0; i < n; i += 3) x[i] = x[i] * Real(std::ldexp(1.0, i % 5 - 2));
+    for (int i = 0; i < n; ++i) x[i] = x[i] * Real(i % 3 + 1) / Real(7);  // with all digits
+    auto const b = Test::product(A, x);
     auto const [mean, least] = this->of(A, b, x);
     double squares = 0, of_b = 0;
     for (TypeParam const& v : b) of_b += double(std::norm(Test::wide(v)));
@@ -115,6 +130,26 @@ TYPED_TEST(Rounding, IsNoneWhereNothingIsRoundedOrNothingIsKnown) {
   EXPECT_EQ(this->of(A, zero, x).least, 0);
   x[3] = TypeParam(std::numeric_limits<typename Test::Real>::quiet_NaN());
   EXPECT_EQ(this->of(A, b, x).least, 0);
+}
+
+/// Whole numbers are not rounded, so where the solution has such entries x may become exact.
+TYPED_TEST(Rounding, IsNoneWhereXIsNearAShortNumber) {
+  using Test = Rounding<TypeParam>;
+  using Real = typename Test::Real;
+  int const n = 50;
+  auto A = Test::scattered(n);
+  for (TypeParam& v : A.values)
+    v = TypeParam(Real(std::round(8 * double(std::abs(Test::wide(v))))));
+  std::vector<TypeParam> whole(n), near(n), far(n);
+  auto const random = random_vector<TypeParam>(n, 4);
+  for (int i = 0; i < n; ++i) whole[i] = TypeParam(Real(1 + i % 3));
+  auto const b = Test::product(A, whole);
+  for (int i = 0; i < n; ++i) {
+    near[i] = whole[i] * Real(1 + 3 * (i % 5) * std::numeric_limits<Real>::epsilon());
+    far[i] = whole[i] * Real(1.1) + random[i];
+  }
+  EXPECT_EQ(this->of(A, b, near).mean, 0);
+  EXPECT_GT(this->of(A, Test::product(A, far), far).mean, 0);
 }
 
 }  // namespace
