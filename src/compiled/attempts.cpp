@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <solder/core/options.hpp>
 #include <utility>
 
 namespace Solder::Compiled {
@@ -14,6 +15,17 @@ Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
           .reason = Reason::breakdown,
           .ended = "its set-up failed: " + failure,
           .true_relative_residual = std::nan("")};
+}
+
+std::string why_not_begun(Candidate const& candidate, double fill, double seconds, double most,
+                          bool is_limited) {
+  std::string const factors = "; " + candidate.name() + " was not begun: its factors ";
+  if (fill == 0) return factors + "could not be counted, for lack of time or memory";
+  if (std::isinf(seconds))
+    return factors + "would have " + Impl::rounded_text(fill) + " entries for each of A's";
+  std::string const has = Impl::rounded_text(most) + " s";
+  return factors + "would take about " + Impl::rounded_text(seconds) + " s, and " +
+         (is_limited ? "time_limit leaves " + has : "auto allows " + has + " without a time_limit");
 }
 
 Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended) {

@@ -14,6 +14,13 @@ namespace Solder::Compiled {
 
 /// \brief A candidate whose set-up failed.
 Attempt failed_set_up(Candidate const& candidate, std::string const& failure);
+/// \brief The end of a sentence: why a candidate with complete factors was passed over.
+/// \param fill entries of the factors for each of A's; 0: they could not be counted
+/// \param seconds that they would take; infinite: they would be too large
+/// \param most seconds that there are
+/// \param is_limited by time_limit
+std::string why_not_begun(Candidate const& candidate, double fill, double seconds, double most,
+                          bool is_limited);
 
 /// \brief A candidate that has run.
 /// \param ended how, in a sentence

@@ -168,8 +168,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     candidates_ = candidates_of(seen, restriction_of(wanted_, inputs_));
     analysis_ = seen;
     knows_rank_ = false;
-    complete_.reset();
-    order_.reset();
+    complete_ = {};
   }
   Analysis looked_at() const {
     if constexpr (over_ranks<Matrix>)
@@ -257,7 +256,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     // Multigrid alone takes coordinates.
     if (wanted_.preconditioner.name == "auto") {
       if (wanted.preconditioner.scaling.match == Match::none)
-        wanted.preconditioner.incomplete.order = order_;
+        wanted.preconditioner.incomplete.order = complete_.order();
       bool const has_points = candidate.preconditioner == "amg" && rows() > 0 &&
                               inputs_.coordinates.size() == std::size_t(rows());
       wanted.preconditioner.has_rigid_bodies = has_points;
@@ -308,35 +307,19 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     };
     if (seconds_of(full_factor(rows())) <= most_seconds_of(candidate)) return false;
     bool const is_counted = count_complete();
-    double const seconds = is_counted ? seconds_of(*complete_) : 0,
+    double const seconds = is_counted ? seconds_of(complete_.factor()) : 0,
                  most = most_seconds_of(candidate);
     if (is_counted && seconds <= most) return false;
     unusable_.insert(preconditioner_of(candidate));
-    std::string const factors = "; " + candidate.name() + " was not begun: its factors ";
-    if (!is_counted)
-      passed_over_ += factors + "could not be counted, for lack of time or memory";
-    else if (std::isinf(seconds))
-      passed_over_ += factors + "would have " + Impl::rounded_text(complete_->fill(analysis_)) +
-                      " entries for each of A's";
-    else
-      passed_over_ += factors + "would take about " + Impl::rounded_text(seconds) + " s, and " +
-                      (wanted_.automatic.time_limit > 0
-                           ? "time_limit leaves " + Impl::rounded_text(most) + " s"
-                           : "auto allows " + Impl::rounded_text(most) + " s without a time_limit");
+    passed_over_ += why_not_begun(candidate, complete_.factor().fill(analysis_), seconds, most,
+                                  wanted_.automatic.time_limit > 0);
     return true;
   }
-  /// \brief Counts the entries of a complete factor of A, once for a matrix.
-  /// \return whether they are known: there may be no time, or no memory, to count
   bool count_complete() {
-    if constexpr (!over_ranks<Matrix>) {
-      if (!complete_) try {
-          complete_.emplace();
-          Impl::Deadline const deadline(watch_->seconds_left());
-          complete_ = complete_factor_of(A_, order_);
-        } catch (std::exception const&) {
-        }
-    }
-    return complete_ && complete_->is_known();
+    if constexpr (over_ranks<Matrix>)
+      return false;
+    else
+      return complete_.count(A_, watch_->seconds_left());
   }
   /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
   /// preconditioner that cannot be applied.
@@ -424,7 +407,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                                             best->promise_at(restriction.plain_iterations)))
       return;
     if (!count_complete()) return;
-    restriction.complete = *complete_;
+    restriction.complete = complete_.factor();
     begin_list(restriction);
   }
   /// \brief The next candidate that may take less time than the chosen one, or null.
@@ -684,9 +667,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  /// Of A, in the order order_ of its rows, where somebody has tried to count it.
-  std::optional<CompleteFactor> complete_;
-  std::shared_ptr<std::vector<std::int32_t> const> order_;
+  CountedFactor complete_;  ///< of A
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
   std::vector<Attempt> attempts_;   ///< of the solve under way, and before it
