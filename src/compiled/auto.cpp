@@ -201,6 +201,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     attempts_.clear();
     unusable_.clear();
     passed_over_.clear();
+    late_ = 0;
     setup_seconds_ = 0;
     watch_->begin_solve();  // set-ups longer than a solve may take are of no use
     std::exception_ptr why;
@@ -225,7 +226,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     };
     current_.reset();  // first, as there may not be memory for both
     std::string failure;
-    double const most = most_seconds_of(candidate);
+    double const left = watch_->seconds_left(), most = most_seconds_of(candidate);
     try {
       Impl::Deadline const deadline(most);
       current_ = made(candidate, wanted_.format);
@@ -237,10 +238,10 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     } catch (std::exception const& error) {
       if (why != nullptr && *why == nullptr) *why = std::current_exception();
       bool const is_late = dynamic_cast<Impl::OutOfTime const*>(&error) != nullptr;
-      failure = is_late && wanted_.automatic.time_limit == 0
-                    ? "it took longer than the " + Impl::rounded_text(most) +
-                          " s that auto allows it without a time_limit"
-                    : error.what();
+      late_ += is_late;
+      failure = is_late && most < left ? "it took longer than the " + Impl::rounded_text(most) +
+                                             " s that auto allows it"
+                                       : error.what();
     }
     attempts_.push_back(failed_set_up(candidate, failure));
     attempts_.back().setup_seconds = seconds();
@@ -290,17 +291,28 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Seconds that the set-up of a candidate may take: of complete factors, unless they are
-  /// the first in the list and so promise least, a minute where there is no time_limit.
+  /// \brief Seconds that the set-up of a candidate may take: those of complete factors what
+  /// time_limit leaves, or a minute unless they are the first in the list and so promise least;
+  /// those of another preconditioner that auto has chosen a hundred times what is predicted.
   double most_seconds_of(Candidate const& candidate) const {
-    bool const is_limited = wanted_.automatic.time_limit > 0 || !candidate.is_complete || at_ == 0;
-    return is_limited ? watch_->seconds_left() : most_seconds_of_complete;
+    double const left = watch_->seconds_left();
+    if (candidate.is_complete)
+      return wanted_.automatic.time_limit > 0 || at_ == 0 ? left : most_seconds_of_complete;
+    if (wanted_.preconditioner.name != "auto" || !wanted_.automatic.candidates.empty()) return left;
+    return std::min(left, std::max(100 * candidate.setup, most_seconds_of_others));
   }
-  /// \brief Whether complete factors of an A that may be definite would take longer than that, or
-  /// be too large, by their entries, which are counted. (Of any other A a matching makes another
+  /// \brief Whether complete factors of an A with a symmetric pattern would take longer than that,
+  /// or be too large, by their entries, which are counted. (Of any other A a matching makes another
   /// matrix: its set-up is ended when it has taken too long.) Notes it.
   bool is_too_dear(Candidate const& candidate) {
-    if (!candidate.is_complete || at_ == 0 || !analysis_.may_be_definite()) return false;
+    if (!candidate.is_complete || at_ == 0) return false;
+    if (late_ > 1) {  // with matching and without
+      unusable_.insert(preconditioner_of(candidate));
+      passed_over_ += "; " + candidate.name() +
+                      " was not begun: factors with less fill took too long to set up";
+      return true;
+    }
+    if (analysis_.unpaired > 0) return false;
     auto const machine = machine_of(exec_);
     auto const seconds_of = [&](CompleteFactor const& factor) {
       return seconds_of_complete(candidate, factor, analysis_, machine);
@@ -471,6 +483,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     watch_->begin_solve();
     unusable_.clear();  // the values may be others
     passed_over_.clear();
+    late_ = 0;
     if (has_failed_ || current_ == nullptr) begin_search();
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
@@ -577,6 +590,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \param x_by the number of the attempt whose x it is; nobody: x is the guess
   void explain_end(Report& report, int x_by) const {
     if (report.reason == Reason::converged) return;
+    constexpr bool is_single = std::is_same_v<typename ScalarTraits<T>::Real, float>;
     report.is_singular = analysis_.unmatched_rows > 0;
     report.kept_guess = x_by == nobody;
     if (auto const guess = report.detail.find(Impl::x_is_the_guess);
@@ -588,9 +602,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       report.reason = Reason::stagnated;
       report.detail = std::string(Impl::rounding_of_entries) + Impl::rounded_text(rounding_) +
                       ", so no candidate can be expected to reach the tolerance in " +
-                      (sizeof(typename ScalarTraits<T>::Real) == sizeof(float)
-                           ? std::string(Impl::single_precision)
-                           : "double precision");
+                      (is_single ? std::string(Impl::single_precision) : "double precision");
     } else if (std::string const why = watch_->end_of_all(); !why.empty()) {
       report.detail = why;
     } else if (attempts_.size() > 1) {
@@ -600,6 +612,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
     report.detail += passed_over_;
+    if (is_single && rounding_ == 0 && report.reason != Reason::stopped)
+      report.detail +=
+          std::string(report.detail.empty() ? "" : "; ") + "double precision has more digits";
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
     if (x_by == nobody || x_by == last_) return;
@@ -667,7 +682,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   bool is_proven_ = false;         ///< it has solved with these values
   bool has_failed_ = false;        ///< the last solve, with more than one candidate
   bool may_be_definite_ = true;
-  CountedFactor complete_;  ///< of A
+  CountedFactor complete_;   ///< of A
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
   std::vector<Attempt> attempts_;   ///< of the solve under way, and before it
@@ -675,6 +690,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   double rounding_ = 0;             ///< the residual that rounding x makes, where it is too large
   double setup_seconds_ = 0;        ///< of the candidate that is set up, until it is noted
   std::set<std::string> unusable_;  ///< preconditioners that cannot be applied
+  int late_ = 0;                    ///< set-ups of this search that took too long
   std::string passed_over_;         ///< which complete candidates, and why: ends of a sentence
   static constexpr int nobody = CopiesOfX<T, Exec>::nobody;
   int last_ = nobody;  ///< the number of the last attempt that has run

@@ -192,7 +192,7 @@ constexpr Rule rules[] = {
     {other, "gmres", "ilut", sturdy_fill, keeps_its_rows, {0.1, 5, 100},
      matching_helps, false, 5},
     {other, "gmres", "ilut", unmatched_fill, may_lose_its_rows, {0.1, 5, 100},
-     "it has fill but needs no matching, which not every matrix has", false, 5},
+     "it has fill, and needs no matching: there may be none", false, 5},
     {last, "gmres", "ilu0", "", stores_diagonal, {0.3, 4, 1000}, "gmres never increases the residual"},
     {last, "idr", "jacobi", "", has_diagonal, {1, 4, 10000}, "it has no factorisation, which may be unstable"},
     {last, "idr", "none", "", always, {1, 4, 10000}, "it has no preconditioner, which may do harm"},

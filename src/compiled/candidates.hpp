@@ -125,6 +125,8 @@ CompleteFactor full_factor(std::int32_t rows);
 /// \brief Seconds that auto takes, at most, to set up complete factors, where there is no
 /// time_limit.
 inline constexpr double most_seconds_of_complete = 60;
+/// \brief The least that it allows any other set-up, whatever is predicted.
+inline constexpr double most_seconds_of_others = 20;
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate);
