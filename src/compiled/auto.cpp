@@ -612,9 +612,15 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
           (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
     }
     report.detail += passed_over_;
-    if (is_single && rounding_ == 0 && report.reason != Reason::stopped)
-      report.detail +=
-          std::string(report.detail.empty() ? "" : "; ") + "double precision has more digits";
+    if (rounding_ == 0 && report.reason != Reason::stopped) {
+      auto const hint = [&](std::string const& text) {
+        report.detail += (report.detail.empty() ? "" : "; ") + text;
+      };
+      if (double const times = analysis_.row_sizes.ratio(); times > 1e10)
+        hint("rows of A differ by a factor of " + Impl::rounded_text(times) +
+             " in their largest entries: scale them, and b");
+      if (is_single) hint("double precision has more digits");
+    }
     if (report.is_singular)
       report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
     if (x_by == nobody || x_by == last_) return;

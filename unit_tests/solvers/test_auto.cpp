@@ -179,6 +179,22 @@ TEST_F(Auto, CountsWhatACompleteFactorTakes) {
 }
 
 /// Where the last candidate promises less than one that was given up, that one goes on.
+TEST_F(Auto, SaysThatRowsDifferWhereNothingHasSolved) {
+  HostCsr<double> A = tridiagonal(40, -1, 2, -1);
+  A.values.front() = A.values.back() = 1;  // Neumann's Laplacian, and b is not in its range
+  auto const b = random_vector<double>(40, 3);
+  auto const end = [&] { return solve(make_solver(exec, Matrix(exec, A), {}), b).report; };
+  Report const even = end();
+  EXPECT_NE(even.reason, Reason::converged);
+  EXPECT_FALSE(contains(even.detail, "rows of A differ")) << even;
+  for (int i = 0; i < 40; ++i)
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      A.values[k] *= i % 2 == 0 ? 1e8 : 1e-8;
+  Report const uneven = end();
+  EXPECT_NE(uneven.reason, Reason::converged);
+  EXPECT_TRUE(contains(uneven.detail, "rows of A differ by a factor of 2e+16")) << uneven;
+}
+
 /// Of a random graph, whose complete factor would have some 20 million entries, for a tolerance
 /// that rounding does not allow. (With an absolute tolerance nobody looks at rounding.)
 TEST_F(Auto, PassesOverACompleteFactorThatWouldTakeTooLong) {
