@@ -17,15 +17,35 @@ Attempt failed_set_up(Candidate const& candidate, std::string const& failure) {
           .true_relative_residual = std::nan("")};
 }
 
-std::string why_not_begun(Candidate const& candidate, double fill, double seconds, double most,
-                          bool is_limited) {
-  std::string const factors = "; " + candidate.name() + " was not begun: its factors ";
-  if (fill == 0) return factors + "could not be counted, for lack of time or memory";
+std::string why_factors_are_dear(double fill, double seconds, double most, bool is_limited) {
   if (std::isinf(seconds))
-    return factors + "would have " + Impl::rounded_text(fill) + " entries for each of A's";
+    return "its factors would have " + Impl::rounded_text(fill) + " entries for each of A's";
   std::string const has = Impl::rounded_text(most) + " s";
-  return factors + "would take about " + Impl::rounded_text(seconds) + " s, and " +
+  return "its factors would take about " + Impl::rounded_text(seconds) + " s, and " +
          (is_limited ? "time_limit leaves " + has : "auto allows " + has + " without a time_limit");
+}
+
+std::string why_unsolved(Report const& last, Unsolved const& how) {
+  std::string text = last.detail;
+  if (how.rounding > 0)
+    text = std::string(Impl::rounding_of_entries) + Impl::rounded_text(how.rounding) +
+           ", so no candidate can be expected to reach the tolerance in " +
+           (how.is_single ? std::string(Impl::single_precision) : "double precision");
+  else if (!how.end_of_all.empty())
+    text = how.end_of_all;
+  else if (how.attempts > 1)
+    text = "none of the " + std::to_string(how.attempts) +
+           " candidates that were tried has solved the system; the last one ended so: " +
+           (text.empty() ? std::string(to_string(last.reason)) : text);
+  text += how.passed_over;
+  auto const hint = [&](std::string const& what) { text += (text.empty() ? "" : "; ") + what; };
+  if (how.rounding == 0 && last.reason != Reason::stopped) {
+    if (double const times = how.analysis.row_sizes.ratio(); times > 1e10)
+      hint("rows of A differ by a factor of " + Impl::rounded_text(times) +
+           " in their largest entries: scale them, and b");
+    if (how.is_single) hint("double precision has more digits");
+  }
+  return last.is_singular ? "A is " + why_singular(how.analysis) + "; " + text : text;
 }
 
 Attempt attempt_of(Candidate const& candidate, Report const& report, std::string const& ended) {

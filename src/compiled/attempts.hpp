@@ -4,6 +4,8 @@
 /// \file
 /// \brief What auto notes of the candidates that it tries, and how their reports become one.
 
+#include <cstddef>
+#include <set>
 #include <solder/core/report.hpp>
 #include <string>
 #include <vector>
@@ -14,13 +16,31 @@ namespace Solder::Compiled {
 
 /// \brief A candidate whose set-up failed.
 Attempt failed_set_up(Candidate const& candidate, std::string const& failure);
-/// \brief The end of a sentence: why a candidate with complete factors was passed over.
-/// \param fill entries of the factors for each of A's; 0: they could not be counted
+
+/// \brief What a search does not set up, or not again.
+struct Skipped {
+  std::set<std::string> preconditioners;  ///< that cannot be applied, or are passed over
+  std::string sentences;  ///< which candidates were passed over, and why: ends of a sentence
+  int late = 0;           ///< set-ups that took too long
+};
+/// \brief Why a candidate with complete factors is passed over.
+/// \param fill entries of the factors for each of A's
 /// \param seconds that they would take; infinite: they would be too large
 /// \param most seconds that there are
 /// \param is_limited by time_limit
-std::string why_not_begun(Candidate const& candidate, double fill, double seconds, double most,
-                          bool is_limited);
+std::string why_factors_are_dear(double fill, double seconds, double most, bool is_limited);
+
+/// \brief How a search ended that has solved nothing.
+struct Unsolved {
+  Analysis const& analysis;
+  std::size_t attempts;            ///< how many were tried
+  std::string end_of_all;          ///< why all ended at once; empty: the last one's detail says it
+  std::string const& passed_over;  ///< see Skipped::sentences
+  double rounding;                 ///< the residual that rounding x makes, if that ended it; else 0
+  bool is_single;                  ///< all is in single precision
+};
+/// \brief The detail of its report, the last attempt's.
+std::string why_unsolved(Report const& last, Unsolved const& how);
 
 /// \brief A candidate that has run.
 /// \param ended how, in a sentence

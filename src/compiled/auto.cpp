@@ -6,7 +6,6 @@
 #include <cmath>
 #include <exception>
 #include <optional>
-#include <set>
 #include <solder/core/deadline.hpp>
 #include <solder/core/plan.hpp>
 #include <solder/matrix/analysis.hpp>
@@ -199,9 +198,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     is_kept_ = has_failed_ = false;
     may_be_definite_ = true;
     attempts_.clear();
-    unusable_.clear();
-    passed_over_.clear();
-    late_ = 0;
+    skipped_ = {};
     setup_seconds_ = 0;
     watch_->begin_solve();  // set-ups longer than a solve may take are of no use
     std::exception_ptr why;
@@ -214,7 +211,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     if (at_ < candidates_.size()) return;
     at_ = 0;
     if (why == nullptr)
-      throw std::runtime_error("Solder::auto: there is no candidate" + passed_over_);
+      throw std::runtime_error("Solder::auto: there is no candidate" + skipped_.sentences);
     std::rethrow_exception(why);
   }
   /// \brief Sets up a candidate, or notes that it cannot be.
@@ -238,7 +235,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     } catch (std::exception const& error) {
       if (why != nullptr && *why == nullptr) *why = std::current_exception();
       bool const is_late = dynamic_cast<Impl::OutOfTime const*>(&error) != nullptr;
-      late_ += is_late;
+      skipped_.late += is_late;
       failure = is_late && most < left ? "it took longer than the " + Impl::rounded_text(most) +
                                              " s that auto allows it"
                                        : error.what();
@@ -291,41 +288,35 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
     }
     return false;
   }
-  /// \brief Seconds that the set-up of a candidate may take: those of complete factors what
-  /// time_limit leaves, or a minute unless they are the first in the list and so promise least;
-  /// those of another preconditioner that auto has chosen a hundred times what is predicted.
   double most_seconds_of(Candidate const& candidate) const {
-    double const left = watch_->seconds_left();
-    if (candidate.is_complete)
-      return wanted_.automatic.time_limit > 0 || at_ == 0 ? left : most_seconds_of_complete;
-    if (wanted_.preconditioner.name != "auto" || !wanted_.automatic.candidates.empty()) return left;
-    return std::min(left, std::max(100 * candidate.setup, most_seconds_of_others));
+    return seconds_for_set_up(candidate, at_ == 0, wanted_, watch_->seconds_left());
   }
-  /// \brief Whether complete factors of an A with a symmetric pattern would take longer than that,
-  /// or be too large, by their entries, which are counted. (Of any other A a matching makes another
-  /// matrix: its set-up is ended when it has taken too long.) Notes it.
+  /// \brief Whether complete factors, unless they come first, would be too large or take too long.
+  /// Then notes it.
   bool is_too_dear(Candidate const& candidate) {
-    if (!candidate.is_complete || at_ == 0) return false;
-    if (late_ > 1) {  // with matching and without
-      unusable_.insert(preconditioner_of(candidate));
-      passed_over_ += "; " + candidate.name() +
-                      " was not begun: factors with less fill took too long to set up";
-      return true;
-    }
-    if (analysis_.unpaired > 0) return false;
-    auto const machine = machine_of(exec_);
-    auto const seconds_of = [&](CompleteFactor const& factor) {
-      return seconds_of_complete(candidate, factor, analysis_, machine);
-    };
-    if (seconds_of(full_factor(rows())) <= most_seconds_of(candidate)) return false;
-    bool const is_counted = count_complete();
-    double const seconds = is_counted ? seconds_of(complete_.factor()) : 0,
-                 most = most_seconds_of(candidate);
-    if (is_counted && seconds <= most) return false;
-    unusable_.insert(preconditioner_of(candidate));
-    passed_over_ += why_not_begun(candidate, complete_.factor().fill(analysis_), seconds, most,
-                                  wanted_.automatic.time_limit > 0);
+    std::string const why =
+        candidate.is_complete && at_ != 0 ? why_too_dear(candidate) : std::string();
+    if (why.empty()) return false;
+    skipped_.preconditioners.insert(preconditioner_of(candidate));
+    skipped_.sentences += "; " + candidate.name() + " was not begun: " + why;
     return true;
+  }
+  /// \brief Why they are; empty: they are not. Where A has a symmetric pattern, their entries are
+  /// counted if need be. (Of any other A a matching makes another matrix: its set-up is ended when
+  /// it has taken too long.)
+  std::string why_too_dear(Candidate const& candidate) {
+    if (skipped_.late > 1)  // with matching and without
+      return "factors with less fill took too long to set up";
+    if (analysis_.unpaired > 0) return {};
+    auto const seconds_of = [&](CompleteFactor const& factor) {
+      return seconds_of_complete(candidate, factor, analysis_, machine_of(exec_));
+    };
+    if (seconds_of(full_factor(rows())) <= most_seconds_of(candidate)) return {};
+    if (!count_complete()) return "its factors could not be counted, for lack of time or memory";
+    double const seconds = seconds_of(complete_.factor()), most = most_seconds_of(candidate);
+    return seconds <= most ? std::string()
+                           : why_factors_are_dear(complete_.factor().fill(analysis_), seconds, most,
+                                                  wanted_.automatic.time_limit > 0);
   }
   bool count_complete() {
     if constexpr (over_ranks<Matrix>)
@@ -336,7 +327,9 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \brief Whether a candidate, with its options, has ended by itself in this search, or has a
   /// preconditioner that cannot be applied.
   bool has_been_tried(Candidate const& candidate) const {
-    if (!unusable_.empty() && unusable_.contains(preconditioner_of(candidate))) return true;
+    if (!skipped_.preconditioners.empty() &&
+        skipped_.preconditioners.contains(preconditioner_of(candidate)))
+      return true;
     return std::any_of(attempts_.begin(), attempts_.end(), [&](Attempt const& attempt) {
       return attempt.solver == candidate.solver &&
              attempt.preconditioner == candidate.preconditioner &&
@@ -351,7 +344,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// Called where an attempt has ended before its first iteration.
   void know_unusable() {
     if (!watch_->any(!current().failure().empty())) return;
-    unusable_.insert(preconditioner_of(chosen_));
+    skipped_.preconditioners.insert(preconditioner_of(chosen_));
   }
   /// \brief Goes on with those that were given up, the most promising first; if A is structurally
   /// singular, only with those whose residual fell.
@@ -467,12 +460,8 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
                    near = std::max(1e3 * wanted.tolerance, 1e5 * epsilon);
       if (watch_->is_given_up() && !(report.true_relative_residual < near)) return false;
       if (wanted.absolute_tolerance > 0 || wanted.guess_tolerance > 0) return false;
-      try {
-        RoundingOfX const rounding = rounding_of_x(exec_, A_, b, x);
-        if (wanted.tolerance < rounding.least && report.true_relative_residual < 4 * rounding.mean)
-          rounding_ = rounding.mean;
-      } catch (std::exception const&) {  // there is no memory to find out
-      }
+      rounding_ =
+          rounding_that_ends(exec_, A_, b, x, wanted.tolerance, report.true_relative_residual);
     }
     return rounding_ > 0;
   }
@@ -481,9 +470,7 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   template <class Run>
   std::vector<Report> search(T const* b, T* x, Run const& run) {
     watch_->begin_solve();
-    unusable_.clear();  // the values may be others
-    passed_over_.clear();
-    late_ = 0;
+    skipped_ = {};  // the values may be others
     if (has_failed_ || current_ == nullptr) begin_search();
     attempts_.resize(std::min(attempts_.size(), pending_));  // one may have been abandoned
     pending_ = 0;
@@ -590,7 +577,6 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   /// \param x_by the number of the attempt whose x it is; nobody: x is the guess
   void explain_end(Report& report, int x_by) const {
     if (report.reason == Reason::converged) return;
-    constexpr bool is_single = std::is_same_v<typename ScalarTraits<T>::Real, float>;
     report.is_singular = analysis_.unmatched_rows > 0;
     report.kept_guess = x_by == nobody;
     if (auto const guess = report.detail.find(Impl::x_is_the_guess);
@@ -598,31 +584,14 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
       report.detail.erase(guess > 1 ? guess - 2 : 0);
     if (watch_->verdict() == Watch::Verdict::limit) report.reason = Reason::max_iterations;
     if (watch_->verdict() == Watch::Verdict::time) report.reason = Reason::stopped;
-    if (rounding_ > 0) {
-      report.reason = Reason::stagnated;
-      report.detail = std::string(Impl::rounding_of_entries) + Impl::rounded_text(rounding_) +
-                      ", so no candidate can be expected to reach the tolerance in " +
-                      (is_single ? std::string(Impl::single_precision) : "double precision");
-    } else if (std::string const why = watch_->end_of_all(); !why.empty()) {
-      report.detail = why;
-    } else if (attempts_.size() > 1) {
-      report.detail =
-          "none of the " + std::to_string(attempts_.size()) +
-          " candidates that were tried has solved the system; the last one ended so: " +
-          (report.detail.empty() ? std::string(to_string(report.reason)) : report.detail);
-    }
-    report.detail += passed_over_;
-    if (rounding_ == 0 && report.reason != Reason::stopped) {
-      auto const hint = [&](std::string const& text) {
-        report.detail += (report.detail.empty() ? "" : "; ") + text;
-      };
-      if (double const times = analysis_.row_sizes.ratio(); times > 1e10)
-        hint("rows of A differ by a factor of " + Impl::rounded_text(times) +
-             " in their largest entries: scale them, and b");
-      if (is_single) hint("double precision has more digits");
-    }
-    if (report.is_singular)
-      report.detail = "A is " + why_singular(analysis_) + "; " + report.detail;
+    if (rounding_ > 0) report.reason = Reason::stagnated;
+    report.detail =
+        why_unsolved(report, {.analysis = analysis_,
+                              .attempts = attempts_.size(),
+                              .end_of_all = watch_->end_of_all(),
+                              .passed_over = skipped_.sentences,
+                              .rounding = rounding_,
+                              .is_single = std::is_same_v<typename ScalarTraits<T>::Real, float>});
     if (x_by == nobody || x_by == last_) return;
     Attempt const& attempt = attempts_[std::size_t(x_by)];
     report.detail += "; x is that of " + attempt.solver + "+" + attempt.preconditioner +
@@ -691,13 +660,11 @@ class Auto final : public Impl::MadeSolver<T, Exec> {
   CountedFactor complete_;   ///< of A
   bool knows_rank_ = false;  ///< whether A is structurally singular has been found out
   std::vector<GivenUp> given_up_;
-  std::vector<Attempt> attempts_;   ///< of the solve under way, and before it
-  std::size_t pending_ = 0;         ///< of these, those before it
-  double rounding_ = 0;             ///< the residual that rounding x makes, where it is too large
-  double setup_seconds_ = 0;        ///< of the candidate that is set up, until it is noted
-  std::set<std::string> unusable_;  ///< preconditioners that cannot be applied
-  int late_ = 0;                    ///< set-ups of this search that took too long
-  std::string passed_over_;         ///< which complete candidates, and why: ends of a sentence
+  std::vector<Attempt> attempts_;  ///< of the solve under way, and before it
+  std::size_t pending_ = 0;        ///< of these, those before it
+  double rounding_ = 0;            ///< the residual that rounding x makes, where it is too large
+  double setup_seconds_ = 0;       ///< of the candidate that is set up, until it is noted
+  Skipped skipped_;                ///< in the search under way
   static constexpr int nobody = CopiesOfX<T, Exec>::nobody;
   int last_ = nobody;  ///< the number of the last attempt that has run
   CopiesOfX<T, Exec> copies_;
@@ -714,33 +681,15 @@ std::shared_ptr<Impl::MadeSolver<T, Exec>> make_auto(Exec const& exec, Matrix co
   return std::make_shared<Auto<T, Exec, Matrix>>(exec, A, wanted, inputs);
 }
 
-}  // namespace Compiled
-
-template <class Scalar, class Exec>
-std::string explain_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
-                           Parameters const& parameters, SolverInputs const& inputs) {
-  Compiled::Wanted const wanted = Compiled::read_solver(parameters);
-  if (!wanted.is_auto())
-    return wanted.name + " with " + wanted.preconditioner.name + ", as named\n";
-  Analysis const analysis = analyse(exec, A);
-  Compiled::check_hermitian(wanted, analysis.symmetry);
-  return Compiled::explained(analysis,
-                             Compiled::candidates_for(analysis, machine_of(exec),
-                                                      Compiled::restriction_of(wanted, inputs)));
-}
-
-namespace Compiled {
-
 /// \brief Taking a function's address compiles it.
 template <class T>
 auto automatic_solvers() {
   return Impl::for_each_space([]<class Exec>(std::type_identity<Exec>) {
-    auto const of_csr =
-        std::tuple(&make_auto<T, Exec, CsrMatrix<T, Exec>>, &explain_solver<T, Exec>);
     if constexpr (Impl::is_host_space<Exec> && has_ranks)
-      return std::tuple(of_csr, &make_auto<T, Exec, DistributedMatrix<T, Exec>>);
+      return std::tuple(&make_auto<T, Exec, CsrMatrix<T, Exec>>,
+                        &make_auto<T, Exec, DistributedMatrix<T, Exec>>);
     else
-      return of_csr;
+      return &make_auto<T, Exec, CsrMatrix<T, Exec>>;
   });
 }
 

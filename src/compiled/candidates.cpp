@@ -570,6 +570,15 @@ double seconds_of_complete(Candidate const& candidate, CompleteFactor const& com
   return rates_of(machine).element_alone * elements_of(complete, candidate.preconditioner);
 }
 
+double seconds_for_set_up(Candidate const& candidate, bool is_first, Wanted const& wanted,
+                          double left) {
+  constexpr double most_of_complete = 60, least_of_others = 20;
+  if (candidate.is_complete)
+    return wanted.automatic.time_limit > 0 || is_first ? left : most_of_complete;
+  if (wanted.preconditioner.name != "auto" || !wanted.automatic.candidates.empty()) return left;
+  return std::min(left, std::max(100 * candidate.setup, least_of_others));
+}
+
 CompleteFactor full_factor(std::int32_t rows) {
   double const n = rows;
   return {n * n / 2, n * n * n / 3};

@@ -122,11 +122,12 @@ double seconds_of_complete(Candidate const& candidate, CompleteFactor const& com
                            Analysis const& of, Machine const& machine);
 /// \brief A factor without a zero, as large as there can be.
 CompleteFactor full_factor(std::int32_t rows);
-/// \brief Seconds that auto takes, at most, to set up complete factors, where there is no
-/// time_limit.
-inline constexpr double most_seconds_of_complete = 60;
-/// \brief The least that it allows any other set-up, whatever is predicted.
-inline constexpr double most_seconds_of_others = 20;
+/// \brief Seconds that auto allows a set-up, of those that time_limit leaves (infinite: there is
+/// none). Complete factors have a minute where there is none, but all of it where they come first
+/// in the list, and so promise least. Any other preconditioner that auto has chosen has a hundred
+/// times what is predicted, and at least 20 s.
+double seconds_for_set_up(Candidate const& candidate, bool is_first, Wanted const& wanted,
+                          double left);
 
 /// \brief What is wanted, with a candidate in place of what was left to auto.
 Wanted wanted_of(Wanted const& wanted, Candidate const& candidate);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/scalar.hpp>
@@ -28,7 +29,8 @@ KOKKOS_FUNCTION double distance_at(Real const& x) {
 /// \brief The mean square of what rounding adds to a number: even between its neighbours.
 template <class Real>
 KOKKOS_FUNCTION double square_of_rounding(Real const& x) {
-  return distance_at(x) * distance_at(x) / 12;
+  double const distance = distance_at(x);
+  return distance * distance / 12;
 }
 template <class Real>
 KOKKOS_FUNCTION double square_of_rounding(Kokkos::complex<Real> const& x) {
@@ -94,6 +96,20 @@ SOLDER_MAKES_LAMBDAS RoundingOfX rounding_of_x(Exec const& exec, CsrMatrix<T, Ex
   RoundingOfX const rounding{std::sqrt(mean / given),
                              std::sqrt(mean / given * std::pow(quantile, 3))};
   return std::isfinite(rounding.mean) && std::isfinite(rounding.least) ? rounding : RoundingOfX{};
+}
+
+/// \brief The mean residual that rounding makes, where x is as near to the solution as its type
+/// allows, and that is not near enough; else, or where there is no memory to find out, 0.
+/// \param residual relative, of x
+template <class T, class Exec>
+double rounding_that_ends(Exec const& exec, CsrMatrix<T, Exec> const& A, T const* b, T const* x,
+                          double tolerance, double residual) {
+  try {
+    RoundingOfX const rounding = rounding_of_x(exec, A, b, x);
+    return tolerance < rounding.least && residual < 4 * rounding.mean ? rounding.mean : 0;
+  } catch (std::exception const&) {
+    return 0;
+  }
 }
 
 }  // namespace Solder::Compiled

@@ -178,7 +178,6 @@ TEST_F(Auto, CountsWhatACompleteFactorTakes) {
   }
 }
 
-/// Where the last candidate promises less than one that was given up, that one goes on.
 TEST_F(Auto, SaysThatRowsDifferWhereNothingHasSolved) {
   HostCsr<double> A = tridiagonal(40, -1, 2, -1);
   A.values.front() = A.values.back() = 1;  // Neumann's Laplacian, and b is not in its range
@@ -226,6 +225,7 @@ TEST_F(Auto, PassesOverACompleteFactorThatWouldTakeTooLong) {
   EXPECT_TRUE(contains(report.detail, "auto allows 60 s without a time_limit")) << report;
 }
 
+/// Where the last candidate promises less than one that was given up, that one goes on.
 TEST_F(Auto, GivesTheLastCandidateUpForOneThatWasGivenUp) {
   if (!is_host) GTEST_SKIP() << "a GPU's costs lead to other candidates";
   HostCsr<double> A = Solder::fem_poisson_2d<double>(40);

@@ -55,13 +55,17 @@ struct System {
     Report report;
     double residual;
   };
-  Solved solve(Exec const& exec, Parameters const& parameters) const {
+  auto solver(Exec const& exec, Parameters const& parameters) const {
     HostCsr<Scalar> const here{A.rows, A.rows, A.row_offsets, A.columns,
                                std::vector<Scalar>(A.values.begin(), A.values.end())};
-    auto const solver = make_solver(exec, Solder::CsrMatrix<Scalar, Exec>(exec, here), parameters);
-    auto const from = to_device(exec, std::vector<Scalar>(b.begin(), b.end())),
-               x = to_device(exec, std::vector<Scalar>(b.size()));
-    Report const report = solver.solve(from, x);
+    return make_solver(exec, Solder::CsrMatrix<Scalar, Exec>(exec, here), parameters);
+  }
+  auto b_there(Exec const& exec) const {
+    return to_device(exec, std::vector<Scalar>(b.begin(), b.end()));
+  }
+  Solved solve(Exec const& exec, Parameters const& parameters) const {
+    auto const x = to_device(exec, std::vector<Scalar>(b.size()));
+    Report const report = solver(exec, parameters).solve(b_there(exec), x);
     auto const found = to_host(exec, x);
     return {report, Auto::residual(A, b, std::vector<double>(found.begin(), found.end()))};
   }
@@ -106,13 +110,9 @@ TYPED_TEST(AutoRounding, EndsASolveThatNoCandidateCanEnd) {
 TYPED_TEST(AutoRounding, LeavesASolverThatSolves) {
   using Scalar = TypeParam;
   System<Scalar> const system(300);
-  HostCsr<Scalar> const A{system.A.rows, system.A.rows, system.A.row_offsets, system.A.columns,
-                          std::vector<Scalar>(system.A.values.begin(), system.A.values.end())};
-  double const tolerance = 1e-3 * system.of_rounding();
-  Parameters const parameters{{"tolerance", tolerance}};
-  auto const solver =
-      make_solver(this->exec, Solder::CsrMatrix<Scalar, Exec>(this->exec, A), parameters);
-  auto const hard = to_device(this->exec, std::vector<Scalar>(system.b.begin(), system.b.end())),
+  Parameters const parameters{{"tolerance", 1e-3 * system.of_rounding()}};
+  auto const solver = system.solver(this->exec, parameters);
+  auto const hard = system.b_there(this->exec),
              zero = to_device(this->exec, std::vector<Scalar>(300)),
              x = to_device(this->exec, std::vector<Scalar>(300));
   Report const first = solver.solve(hard, x);
