@@ -51,6 +51,7 @@ struct Setup {
   SetupReport report;           ///< phases: medians
   std::int64_t peak_bytes = 0;  ///< A included
   std::int64_t bytes_of_A = 0, bytes_of_G = 0;
+  double refresh = 0;  ///< seconds, with new values: the median from the second one on
 
   double seconds() const {
     double sum = 0;
@@ -65,6 +66,20 @@ std::int64_t bytes_of(Matrix const& A) {
   return static_cast<std::int64_t>(A.words() * sizeof(typename Matrix::scalar_type));
 }
 
+template <class Exec, class Matrix, class M>
+double measure_refresh(Exec const& exec, Matrix const& A, M& made) {
+  std::vector<double> seconds;
+  for (int repeat = 0; repeat < 6; ++repeat) {
+    A.values_changed();
+    exec.fence("Solder::perf: before a refresh");
+    Kokkos::Timer const timer;
+    made.refresh(exec, A);
+    exec.fence("Solder::perf: refreshed");
+    if (repeat > 0) seconds.push_back(timer.seconds());
+  }
+  return median(seconds);
+}
+
 template <class Exec, class T, class Make>
 Setup measure(Exec const& exec, Driver::System<T> const& system, Make const& make) {
   constexpr int repeats = 5;
@@ -73,13 +88,14 @@ Setup measure(Exec const& exec, Driver::System<T> const& system, Make const& mak
   for (int repeat = 0; repeat < repeats; ++repeat) {
     PeakMemory const memory(Exec::memory_space::name());
     CsrMatrix<T, Exec> const A(exec, system.matrix);
-    auto const M = make(exec, A);
+    auto M = make(exec, A);
     exec.fence("Solder::perf: set up");
     setup.report = M.setup();
     setup.peak_bytes = memory.bytes();
     setup.bytes_of_A = bytes_of(A);
     setup.bytes_of_G = bytes_of(M.G());
     for (auto const& [name, time] : M.setup().phases) seconds[name].push_back(time);
+    if (repeat + 1 == repeats) setup.refresh = measure_refresh(exec, A, M);
   }
   for (auto& [name, time] : setup.report.phases) time = median(seconds[name]);
   return setup;
@@ -111,6 +127,7 @@ Json json_of(Driver::RunConfig const& config, std::int64_t rows, Setup const& se
           {"preconditioner", config.preconditioner.label},
           {"phase_seconds", phases},
           {"seconds", setup.seconds()},
+          {"refresh_seconds", setup.refresh},
           {"seconds_per_iteration", iteration},
           {"density", setup.report.density},
           {"repaired_rows", setup.report.repaired_rows},
@@ -130,6 +147,8 @@ std::string lines(Driver::RunConfig const& config, std::int64_t rows, Setup cons
   for (auto const& [name, seconds] : setup.report.phases)
     text += format(" %s %.2f ms (%.0f%%)", name.c_str(), seconds * 1e3,
                    100 * seconds / setup.seconds());
+  text += format("\n  refresh with new values: %.2f ms = %.2f of the set-up", setup.refresh * 1e3,
+                 setup.refresh / setup.seconds());
   text += format("\n  memory: A %.1f MB, G %.1f MB, peak with A %.1f MB = %.2f (A + G)\n",
                  double(setup.bytes_of_A) * 1e-6, double(setup.bytes_of_G) * 1e-6,
                  double(setup.peak_bytes) * 1e-6, setup.memory_ratio());

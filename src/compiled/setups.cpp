@@ -43,8 +43,9 @@ namespace Impl::fsai {
 template <class Factor, class Scalar, class Exec, class Offset>
 Factors<Factor, Exec, Offset> compiled_factors(Exec const& exec,
                                                CsrMatrix<Scalar, Exec, Offset> const& A,
-                                               FsaiOptions const& options) {
-  return MakeFactors<Scalar, Exec, Factor, Offset>{options}(exec, A);
+                                               FsaiOptions const& options,
+                                               Factors<Factor, Exec, Offset>* before) {
+  return MakeFactors<Scalar, Exec, Factor, Offset>{options}(exec, A, before);
 }
 
 }  // namespace Impl::fsai

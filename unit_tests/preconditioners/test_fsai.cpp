@@ -22,24 +22,27 @@ using Solder::Fsai;
 using Solder::FsaiOptions;
 using Solder::HostCsr;
 
-/// An arrow: all rows of its square's pattern are as long as they can be.
-TEST(FsaiLongRows, AreRefusedWhereTheyWouldTakeMinutes) {
-  auto const arrow = [](std::int32_t n) {
-    HostCsr<double> A;
-    A.rows = A.columns_count = n;
-    A.row_offsets = {0};
-    for (std::int32_t i = 0; i < n; ++i) {
-      for (std::int32_t j = 0; j < n; ++j) {
-        if (i != j && i != 0 && j != 0) continue;
-        A.columns.push_back(j);
-        A.values.push_back(i == j ? (i == 0 ? n : 2) : -0.9);
-      }
-      A.row_offsets.push_back(std::int64_t(A.columns.size()));
+/// \brief An arrow: all rows of its square's pattern are as long as they can be.
+template <class Scalar>
+HostCsr<Scalar> arrow(std::int32_t n) {
+  using Real = typename Solder::ScalarTraits<Scalar>::Real;
+  HostCsr<Scalar> A;
+  A.rows = A.columns_count = n;
+  A.row_offsets = {0};
+  for (std::int32_t i = 0; i < n; ++i) {
+    for (std::int32_t j = 0; j < n; ++j) {
+      if (i != j && i != 0 && j != 0) continue;
+      A.columns.push_back(j);
+      A.values.push_back(i == j ? Real(i == 0 ? n : 2) : Real(-0.9));
     }
-    return A;
-  };
+    A.row_offsets.push_back(std::int64_t(A.columns.size()));
+  }
+  return A;
+}
+
+TEST(FsaiLongRows, AreRefusedWhereTheyWouldTakeMinutes) {
   Kokkos::DefaultExecutionSpace const exec;
-  CsrMatrix<double, Kokkos::DefaultExecutionSpace> const A(exec, arrow(3000));
+  CsrMatrix<double, Kokkos::DefaultExecutionSpace> const A(exec, arrow<double>(3000));
   FsaiOptions options;
   options.tau = 0;
   try {
@@ -496,6 +499,144 @@ TYPED_TEST(FsaiOfDouble, RefreshFollowsTheMatrixAndGivesTheSameBits) {
   EXPECT_TRUE(same_bits(host_csr(exec, M.G()).values, G.values));
 }
 
+/// \brief G, G^H and the report of a refreshed factor are those of a new one, bit by bit.
+template <class Refreshed, class Matrix>
+void expect_as_new(typename Matrix::execution_space const& exec, Refreshed const& M,
+                   Matrix const& A, FsaiOptions const& options) {
+  Refreshed const made(exec, A, options);
+  for (bool const adjoint : {false, true}) {
+    auto const old = host_csr(exec, adjoint ? M.GH() : M.G()),
+               expected = host_csr(exec, adjoint ? made.GH() : made.G());
+    EXPECT_TRUE(same_bits(old.row_offsets, expected.row_offsets));
+    EXPECT_TRUE(same_bits(old.columns, expected.columns));
+    EXPECT_TRUE(same_bits(old.values, expected.values));
+    EXPECT_EQ((adjoint ? M.GH() : M.G()).longest_row(),
+              (adjoint ? made.GH() : made.G()).longest_row());
+  }
+  EXPECT_EQ(M.setup().nonzeros, made.setup().nonzeros);
+  EXPECT_EQ(M.setup().density, made.setup().density);
+  EXPECT_EQ(M.setup().repaired_rows, made.setup().repaired_rows);
+  EXPECT_EQ(M.setup().first_repaired_row, made.setup().first_repaired_row);
+}
+
+/// \brief The kernels of a refresh.
+std::vector<std::string> kernels_of(auto const& refresh) {
+  KokkosEvents events;
+  refresh();
+  events.stop();
+  std::vector<std::string> labels;
+  for (auto const& kernel : events.kernels)
+    labels.push_back(kernel.label.substr(kernel.label.rfind(':') + 1));
+  return labels;
+}
+bool has(std::vector<std::string> const& labels, std::string const& label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+/// \brief D A D for a diagonal D > 0 of other sizes: the same couplings are strong, other entries
+/// of G are small.
+template <class Scalar>
+HostCsr<Scalar> rescaled(HostCsr<Scalar> A) {
+  using Real = typename Solder::ScalarTraits<Scalar>::Real;
+  auto const size = [](std::int32_t i) { return Real(1 << (i * 7 % 5)); };
+  for (std::int32_t i = 0; i < A.rows; ++i)
+    for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k)
+      A.values[k] *= size(i) * size(A.columns[k]);
+  return A;
+}
+
+/// Values of all kinds for one pattern, in turn. From the second refresh on it may be known.
+/// Entries of local matrices have places if they are few; then no copy of A's lower triangle is
+/// needed.
+TYPED_TEST(FsaiOf, RefreshesAsIfMadeAnew) {
+  using Exec = typename TypeParam::Exec;
+  using Scalar = typename TypeParam::Scalar;
+  using Real = typename Solder::ScalarTraits<Scalar>::Real;
+  using Matrix = CsrMatrix<Scalar, Exec>;
+  Exec const exec;
+  struct Case {
+    char const* name;
+    HostCsr<Scalar> A;
+    FsaiOptions options;
+    bool is_known, has_places;
+  };
+  for (auto const& [name, A, options, is_known, has_places] :
+       {Case{"grid", grid<Scalar>(14), {}, true, true},
+        Case{"diagonal", grid<Scalar>(5), {1, 2, 0.05}, true, true},
+        Case{"of all sizes", dense_spd<Scalar>(150, 3), {0, 1, 0.01}, true, false},
+        Case{"in an A with a long row", arrow<Scalar>(300), {0, 1, 0.01}, true, false},
+        Case{"too long", arrow<Scalar>(120), {0, 2, 0.01}, false, false},
+        Case{"limited", grid<Scalar>(14), {.tau = 0, .k = 2, .max_row_entries = 4}, false, false},
+        Case{"adaptive", grid<Scalar>(8), {.adaptive = true}, false, false}}) {
+    SCOPED_TRACE(name);
+    HostCsr<Scalar> larger = A, indefinite = A, weak = A;
+    for (auto& value : larger.values) value *= Real(3);
+    for (std::int32_t i = 0; i < A.rows; ++i)
+      for (auto k = A.row_offsets[i]; k < A.row_offsets[i + 1]; ++k) {
+        if (A.columns[k] == i && i % 11 == 6) indefinite.values[k] = -indefinite.values[k];
+        if (A.columns[k] != i && (A.columns[k] + i) % 5 == 0) weak.values[k] *= Real(1e-6);
+      }
+    Matrix const first(exec, A);
+    Fsai<Scalar, Exec> M(exec, first, options);
+    int turn = 0;
+    for (HostCsr<Scalar> const& values :
+         {A, larger, rescaled(A), rescaled(A), indefinite, indefinite, A, weak, larger, larger}) {
+      SCOPED_TRACE(++turn);
+      Matrix const now(exec, values);
+      auto const labels = kernels_of([&] { M.refresh(exec, now); });
+      expect_as_new(exec, M, now, options);
+      if (turn != 3) continue;  // as in the refresh before
+      EXPECT_EQ(!has(labels, "count_pattern") && has(labels, "compare"), is_known);
+      EXPECT_EQ(!has(labels, "copy_lower") && is_known, has_places);
+    }
+  }
+}
+
+TYPED_TEST(FsaiOfDouble, RefreshesOfFactorsInSinglePrecisionAndOfLargeOffsets) {
+  TypeParam const exec;
+  auto const A = Solder::fem_poisson_2d<double>(14);
+  for (auto const& values : {A, A, rescaled(A)}) {
+    CsrMatrix<double, TypeParam> const a(exec, A), b(exec, values);
+    Fsai<double, TypeParam, float> M(exec, a);
+    M.refresh(exec, a);
+    M.refresh(exec, b);
+    expect_as_new(exec, M, b, {});
+    CsrMatrix<double, TypeParam, std::int64_t> const large_a(exec, a), large_b(exec, b);
+    Fsai<double, TypeParam, double, std::int64_t> large(exec, large_a);
+    large.refresh(exec, large_a);
+    large.refresh(exec, large_b);
+    expect_as_new(exec, large, large_b, {});
+  }
+}
+
+/// Where a refresh knows the pattern, it searches, sorts and transposes nothing.
+TYPED_TEST(FsaiOfDouble, RefreshesByValuesAlone) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  auto const host = Solder::fem_poisson_2d<double>(20);
+  auto weak = host;
+  for (std::int64_t k = 0; k < std::int64_t(weak.values.size()); k += 9) weak.values[k] *= 1e-3;
+  Matrix const A(exec, host), other(exec, rescaled(host)), fewer(exec, weak);
+  Fsai<double, TypeParam> M(exec, A);
+  auto const refreshed = [&](Matrix const& to) {
+    auto const labels = kernels_of([&] { M.refresh(exec, to); });
+    EXPECT_TRUE(has(labels, "compare") || has(labels, "count_pattern"));
+    return labels;
+  };
+  EXPECT_TRUE(has(refreshed(A), "count_pattern"));  // this one remembers
+  auto const again = refreshed(A);
+  EXPECT_FALSE(has(again, "count_pattern"));
+  EXPECT_FALSE(has(again, "scan_kept"));
+  EXPECT_TRUE(has(again, "fetch"));
+  EXPECT_LE(again.size(), 9u);
+  auto const dropping = refreshed(other);  // other entries
+  EXPECT_FALSE(has(dropping, "count_pattern"));
+  EXPECT_TRUE(has(dropping, "scan_kept"));
+  EXPECT_FALSE(has(refreshed(other), "scan_kept"));
+  EXPECT_TRUE(has(refreshed(fewer), "count_pattern"));  // other couplings are strong
+  EXPECT_TRUE(has(refreshed(Matrix(exec, Solder::fem_poisson_2d<double>(9))), "count_pattern"));
+}
+
 /// \brief While it lives, the kernel after `left` others throws, as one does for which there is no
 /// memory.
 class FailingKernel {
@@ -562,6 +703,31 @@ TYPED_TEST(FsaiOfDouble, RefreshThatThrowsChangesNothing) {
     EXPECT_GT(failures, 8);
     EXPECT_EQ(copy.G().rows(), B.rows());
   }
+}
+
+TYPED_TEST(FsaiOfDouble, RefreshOfAKnownPatternThatThrowsChangesNothing) {
+  TypeParam const exec;
+  using Matrix = CsrMatrix<double, TypeParam>;
+  auto const host = Solder::fem_poisson_2d<double>(9);
+  Matrix const A(exec, host), B(exec, rescaled(host));
+  Fsai<double, TypeParam> M(exec, A);
+  int failures = 0;
+  for (bool done = false; !done && !this->HasFatalFailure(); ++failures) {
+    SCOPED_TRACE("kernel " + std::to_string(failures));
+    M.refresh(exec, A);
+    M.refresh(exec, A);
+    auto const* const values = M.G().values().data();
+    FailingKernel const failing(failures);
+    try {
+      M.refresh(exec, B);
+      done = true;
+    } catch (FailingKernel::Failure const&) {
+      EXPECT_EQ(M.G().values().data(), values);
+      expect_as_new(exec, M, A, {});
+    }
+  }
+  EXPECT_GT(failures, 4);
+  expect_as_new(exec, M, B, {});
 }
 
 TYPED_TEST(FsaiOfDouble, SmallestMatricesAndPatterns) {

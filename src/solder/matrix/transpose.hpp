@@ -449,13 +449,13 @@ inline constexpr std::int32_t most_in_groups = 1 << 24;
 
 /// \brief See Solder::conjugate_transpose.
 /// \param in_nodes look for successive rows with the same columns. A must have no duplicates then
-/// \param places [nonzeros], to be filled in on GPUs: see TransposeEntries. Null: not wanted
+/// \param places [nonzeros], to be filled in: see TransposeEntries. Null: not wanted
 template <class Scalar, class Exec, class Offset>
 CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
                                                     CsrMatrix<Scalar, Exec, Offset> const& A,
                                                     bool in_nodes, Offset* places = nullptr) {
   if constexpr (is_host_space<Exec>) {
-    return transpose_on_hosts(exec, A);
+    return transpose_on_hosts(exec, A, places);
   } else {
     if constexpr (std::is_same_v<Offset, std::int32_t>)
       if (auto const alike = in_nodes && A.longest_row() <= most_in_groups
@@ -466,27 +466,28 @@ CsrMatrix<Scalar, Exec, Offset> conjugate_transpose(Exec const& exec,
   }
 }
 
-/// \brief The pattern of A^H on a GPU, and where its entries are in A, so that those of new values
-/// can be fetched. In memory of its own, not parts of a pool that would be kept with them.
+/// \brief The pattern of A^H, and where its entries are in A, so that those of new values can be
+/// fetched.
 template <class Exec>
 struct AdjointPattern {
-  DeviceArray<std::int32_t, Exec> offsets, columns, places;
+  Kokkos::View<std::int32_t const*, typename Exec::memory_space> offsets, columns, places;
   std::int32_t longest;
 };
 
-/// \brief A^H, and its pattern. \param in_nodes as above
+/// \brief A^H, and its pattern: in memory of its own, not parts of a pool that would be kept with
+/// them. \param in_nodes as above
 template <class Scalar, class Exec>
 std::pair<CsrMatrix<Scalar, Exec>, AdjointPattern<Exec>> adjoint_and_pattern(
     Exec const& exec, CsrMatrix<Scalar, Exec> const& A, bool in_nodes) {
   auto const array = [&](std::int64_t size) {
     return allocate_view<DeviceArray<std::int32_t, Exec>>(exec, "Solder::transpose::kept", size);
   };
-  AdjointPattern<Exec> const pattern{array(A.columns() + std::int64_t(1)), array(A.nonzeros()),
-                                     array(A.nonzeros()), 0};
-  auto const made = conjugate_transpose(exec, A, in_nodes, pattern.places.data());
-  Impl::copy(exec, pattern.offsets, made.row_offsets());
-  Impl::copy(exec, pattern.columns, made.column_indices());
-  return {made, {pattern.offsets, pattern.columns, pattern.places, made.longest_row()}};
+  auto const offsets = array(A.columns() + std::int64_t(1)), columns = array(A.nonzeros()),
+             places = array(A.nonzeros());
+  auto const made = conjugate_transpose(exec, A, in_nodes, places.data());
+  Impl::copy(exec, offsets, made.row_offsets());
+  Impl::copy(exec, columns, made.column_indices());
+  return {made, {offsets, columns, places, made.longest_row()}};
 }
 
 /// \brief A^H, whose pattern is known. One kernel.

@@ -28,9 +28,11 @@ struct CountsOfWorkers {
 
 /// \brief A^H on a host. Workers take ranges of rows: each counts its entries in each column, and
 /// so knows where they go in the order of rows. Nothing is sorted.
+/// \param of_entries [nonzeros], to be filled in: which entry of A each is. Null: not wanted
 template <class Exec, class Scalar, class Offset>
 CsrMatrix<Scalar, Exec, Offset> transpose_on_hosts(Exec const& exec,
-                                                   CsrMatrix<Scalar, Exec, Offset> const& A) {
+                                                   CsrMatrix<Scalar, Exec, Offset> const& A,
+                                                   Offset* of_entries) {
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int32_t>>;
   std::int32_t const rows = A.rows(), n = A.columns();
   std::int64_t const nonzeros = A.nonzeros();
@@ -81,6 +83,7 @@ CsrMatrix<Scalar, Exec, Offset> transpose_on_hosts(Exec const& exec,
                              Offset const to = mine[columns[k]]++;
                              new_columns[to] = i;
                              new_values[to] = conjugated(values[k]);
+                             if (of_entries != nullptr) of_entries[to] = k;
                            }
                        });
   exec.fence("Solder::transpose: made");

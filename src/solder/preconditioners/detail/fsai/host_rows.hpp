@@ -20,12 +20,18 @@ class HostRow {
   void compute(Chunk<Scalar, Factor, Offset> const& chunk, std::int32_t k) {
     Offset const begin = chunk.offsets[k];
     std::int32_t const m = chunk.length(k), last = m - 1;
-    std::int32_t* const columns = chunk.columns + begin;
     Factor* const values = chunk.values + begin;
-    gather(chunk.lower, columns, m);
+    columns_.resize(m);
+    for (std::int32_t c = 0; c < m; ++c) columns_[c] = chunk.column(begin + c);
+    first_.resize(m);
+    start_.resize(m + 1);
+    if (chunk.known.places != nullptr && m <= chunk.known.most)
+      gather(chunk.known, k);
+    else
+      gather(chunk.lower);
     Real const diagonal = real_of(row(last)[last]);
     if (!factorize(m) || !filter(chunk, m)) {
-      for (std::int32_t c = 0; c < last; ++c) columns[c] = -1;
+      for (std::int32_t c = 0; c < m; ++c) chunk.mark(begin + c, c < last);
       values[last] = repaired_entry<Factor>(diagonal);
       chunk.kept[k] = 1;
       chunk.count_repaired(k);
@@ -34,10 +40,8 @@ class HostRow {
     std::int32_t kept = 0;
     for (std::int32_t c = 0; c < m; ++c) {
       values[c] = stored<Factor>(g_[c]);
-      if (dropped_[c])
-        columns[c] = -1;
-      else
-        ++kept;
+      chunk.mark(begin + c, dropped_[c]);
+      kept += !dropped_[c];
     }
     chunk.kept[k] = kept;
   }
@@ -52,16 +56,32 @@ class HostRow {
   /// \brief Row r; entry [c] is column c.
   Scalar* row(std::int32_t r) { return values_.data() + start_[r] - first_[r]; }
 
+  std::int32_t length() const { return static_cast<std::int32_t>(columns_.size()); }
+
   template <class Offset>
-  void gather(Lower<Scalar, Offset> const& lower, std::int32_t const* columns, std::int32_t m) {
-    first_.resize(m);
-    start_.resize(m + 1);
+  void gather(LocalPlaces<Scalar, Offset> const& known, std::int32_t k) {
+    std::int32_t const m = length();
+    values_.resize(known.number(m));
+    start_[0] = 0;
+    for (std::int32_t r = 0; r < m; ++r) {
+      auto const from = known.row(k, m, r, columns_[r]);
+      std::int32_t c = 0;
+      while (c < r && !from.has(c)) ++c;
+      first_[r] = c;
+      start_[r + 1] = start_[r] + (r + 1 - c);
+      for (Scalar* const to = row(r); c <= r; ++c) to[c] = from[c];
+    }
+  }
+  template <class Offset>
+  void gather(Lower<Scalar, Offset> const& lower) {
+    std::int32_t const m = length();
     entries_.clear();
     for (std::int32_t r = 0; r < m; ++r) first_[r] = r;
-    for_each_local_entry(lower, columns, m, 0, 1, 0, [&](std::int32_t r, std::int32_t c, Offset k) {
-      first_[r] = std::min(first_[r], c);
-      entries_.push_back({r, c, lower.values[k]});
-    });
+    for_each_local_entry(lower, columns_.data(), m, 0, 1, 0,
+                         [&](std::int32_t r, std::int32_t c, Offset k) {
+                           first_[r] = std::min(first_[r], c);
+                           entries_.push_back({r, c, lower.values[k]});
+                         });
     start_[0] = 0;
     for (std::int32_t r = 0; r < m; ++r) start_[r + 1] = start_[r] + (r + 1 - first_[r]);
     values_.assign(start_[m], Scalar{});
@@ -133,7 +153,7 @@ class HostRow {
     return true;
   }
 
-  std::vector<std::int32_t> first_;
+  std::vector<std::int32_t> columns_, first_;
   std::vector<std::size_t> start_;
   std::vector<Entry> entries_;
   std::vector<Scalar> values_, g_, eps_l_;

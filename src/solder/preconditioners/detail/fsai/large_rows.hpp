@@ -138,7 +138,7 @@ KOKKOS_FUNCTION bool write_filtered(Team const& team, Chunk<Scalar, Factor, Offs
     return false;
   for (std::int32_t c = team.rank(); c < m; c += team.size()) {
     chunk.values[begin + c] = stored<Factor>(g[c] * scale);
-    if (dropped(c)) chunk.columns[begin + c] = -1;
+    chunk.mark(begin + c, dropped(c));
   }
   if (team.rank() == 0) chunk.kept[k] = kept;
   return true;
@@ -166,7 +166,7 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
   Envelope<Scalar> const A{reinterpret_cast<Scalar*>(block + arrays_bytes), arrays.start,
                            arrays.first, arrays.reach, (m + T - 1) / T};
   for (std::int32_t c = team.rank(); c < m; c += team.size())
-    arrays.columns[c] = chunk.columns[begin + c];
+    arrays.columns[c] = chunk.column(begin + c);
   team.barrier();
   std::int32_t const tiles =
       find_envelope(team, chunk.lower, chunk.lane_bits, arrays.columns, m, A);
@@ -188,7 +188,7 @@ KOKKOS_FUNCTION bool large_row(Team const& team, Chunk<Scalar, Factor, Offset> c
     fine = write_filtered(team, chunk, k, m, A, arrays.g, arrays.s, arrays.squares);
   }
   if (!fine) {
-    for (std::int32_t c = team.rank(); c < m - 1; c += team.size()) chunk.columns[begin + c] = -1;
+    for (std::int32_t c = team.rank(); c < m; c += team.size()) chunk.mark(begin + c, c < m - 1);
     if (team.rank() == 0) {
       chunk.values[begin + m - 1] = repaired_entry<Factor>(diagonal);
       chunk.kept[k] = 1;

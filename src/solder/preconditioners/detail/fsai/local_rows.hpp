@@ -48,14 +48,59 @@ struct Lower {
   Scalar const* values;
 };
 
+/// \brief Where the entries of local matrices are in A, if that is known: a byte for each entry of
+/// the lower triangle of A[P, P], column by column. It says which entry of its row of A it is.
+template <class Scalar, class Offset>
+struct LocalPlaces {
+  static constexpr std::uint8_t none = 255;   ///< A has no such entry
+  static constexpr std::int32_t most = warp;  ///< entries of the longest pattern that has places
+
+  Offset const* offsets_of_A = nullptr;
+  Scalar const* values_of_A = nullptr;
+  std::int32_t const* starts = nullptr;  ///< of each row's places
+  std::uint8_t const* places = nullptr;  ///< null: they are not known
+
+  /// \brief The number of places of a row with m entries; 0 if it has none.
+  KOKKOS_FUNCTION static std::int32_t number(std::int32_t m) {
+    return m <= most ? m * (m + 1) / 2 : 0;
+  }
+  /// \brief The place of entry (r, c), c <= r, of m rows.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t of(std::int32_t m, std::int32_t r,
+                                                     std::int32_t c) {
+    return c * m - c * (c + 1) / 2 + r;
+  }
+
+  /// \brief A row of a local matrix, up to the diagonal.
+  struct Row {
+    Scalar const* values;  ///< of A's row
+    std::uint8_t const* places;
+    std::int32_t m, r;
+
+    KOKKOS_FORCEINLINE_FUNCTION bool has(std::int32_t c) const {
+      return places[of(m, r, c)] != none;
+    }
+    KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t c) const {
+      std::uint8_t const place = places[of(m, r, c)];
+      return place == none ? Scalar{} : values[place];
+    }
+  };
+  /// \brief Row r of the local matrix, which is row i of A. Its pattern is the k-th, of m entries.
+  KOKKOS_FORCEINLINE_FUNCTION Row row(std::int32_t k, std::int32_t m, std::int32_t r,
+                                      std::int32_t i) const {
+    return {values_of_A + offsets_of_A[i], places + starts[k], m, r};
+  }
+};
+
 /// \brief Rows of G that are computed together: first_row, first_row + 1, .... The pattern of row
 /// first_row + k begins at columns[offsets[k]]; it ascends and ends with the diagonal.
 template <class Scalar, class Factor, class Offset>
 struct Chunk {
   Lower<Scalar, Offset> lower;
+  LocalPlaces<Scalar, Offset> known;  ///< if it is, patterns of up to LocalPlaces::most use it
   std::int32_t first_row;
   Offset const* offsets;
-  std::int32_t* columns;         ///< set to -1 for dropped entries
+  std::int32_t* columns;         ///< ~column for dropped entries: of the last time, then of this
+  std::int32_t* changed;         ///< if not null, set to 1 where an entry's mark changes
   Factor* values;                ///< written for entries that are not dropped
   std::int32_t* kept;            ///< written: entries of each row that were not dropped
   std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
@@ -65,6 +110,17 @@ struct Chunk {
 
   KOKKOS_FUNCTION std::int32_t length(std::int32_t k) const {
     return static_cast<std::int32_t>(offsets[k + 1] - offsets[k]);
+  }
+  /// \brief The column of an entry, whether it was dropped or not.
+  KOKKOS_FORCEINLINE_FUNCTION std::int32_t column(Offset entry) const {
+    std::int32_t const marked = columns[entry];
+    return marked < 0 ? ~marked : marked;
+  }
+  /// \brief Says whether an entry is dropped. One thread calls this for it.
+  KOKKOS_FORCEINLINE_FUNCTION void mark(Offset entry, bool dropped) const {
+    if (dropped == (columns[entry] < 0)) return;
+    columns[entry] = ~columns[entry];
+    if (changed != nullptr && Kokkos::atomic_load(changed) == 0) Kokkos::atomic_store(changed, 1);
   }
 
   /// \brief Records that row k of the chunk was repaired; one thread calls this.

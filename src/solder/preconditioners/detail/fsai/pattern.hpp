@@ -25,10 +25,11 @@ struct FsaiGraph {
   Kokkos::View<std::int32_t const*, typename Exec::memory_space> columns;
 };
 
-enum class FsaiFilter { diagonal, count, fill };
+enum class FsaiFilter { diagonal, count, fill, mark, compare };
 
-/// \brief Finds |Re a_ii| of each row, the number of kept entries, or their columns. 2^lane_bits
-/// lanes share a row.
+/// \brief Finds |Re a_ii| of each row, the number of kept entries, or their columns; or marks all
+/// entries of A, or compares these with marks of before. A mark is the column, or ~column if the
+/// entry is not kept. 2^lane_bits lanes share a row.
 template <class Exec, class Scalar, class Offset, FsaiFilter what>
 struct FsaiFilterKernel {
   Offset const* offsets;
@@ -36,9 +37,10 @@ struct FsaiFilterKernel {
   Scalar const* values;
   std::int32_t rows, batch, lane_bits;
   double tau_squared;
-  double* diagonal;  ///< zero if the entry is not stored
-  Offset* kept;      ///< count: of each row; fill: where the rows begin
-  std::int32_t* kept_columns;
+  double* diagonal;            ///< zero if the entry is not stored
+  Offset* kept;                ///< count: of each row; fill, compare: where the rows begin
+  std::int32_t* kept_columns;  ///< mark, compare: the marks
+  std::int32_t* differs;       ///< compare: set to 1 if an offset or a mark is not as it was
 
   KOKKOS_FORCEINLINE_FUNCTION bool keeps(std::int32_t row, std::int32_t column,
                                          Scalar const& value) const {
@@ -57,11 +59,19 @@ struct FsaiFilterKernel {
       Offset at = row < end ? offsets[row] + lane : 0;
       Offset const stop = row < end ? offsets[row + 1] : 0;
       Offset place = what == FsaiFilter::fill && row < end ? kept[row] : 0;
+      if (what == FsaiFilter::compare && row < end && kept[row] != offsets[row])
+        Kokkos::atomic_store(differs, 1);
       // All lanes of a warp make the same number of turns, because they vote.
       for (; lane_votes(at < stop) != 0; at += lanes) {
         std::int32_t const column = at < stop ? columns[at] : -1;
         if constexpr (what == FsaiFilter::diagonal) {
           if (column == row && at < stop) diagonal[row] = Kokkos::fabs(double(real(values[at])));
+        } else if constexpr (what == FsaiFilter::mark || what == FsaiFilter::compare) {
+          if (at >= stop) continue;
+          std::int32_t const mark = keeps(row, column, values[at]) ? column : ~column;
+          if (what == FsaiFilter::mark) kept_columns[at] = mark;
+          if (what == FsaiFilter::compare && kept_columns[at] != mark)
+            Kokkos::atomic_store(differs, 1);
         } else {
           bool const keep = at < stop && keeps(row, column, values[at]);
           std::uint32_t const votes = (lane_votes(keep) >> (group << lane_bits)) & ours;
@@ -82,6 +92,41 @@ struct FsaiFilterKernel {
   }
 };
 
+/// \brief Goes through the entries of a matrix, which keep their place or not; see
+/// FsaiFilterKernel. One kernel finds the diagonal.
+template <class Exec, class Scalar, class Offset>
+class FsaiFilterOf {
+ public:
+  FsaiFilterOf(Exec const& exec, CsrMatrix<Scalar, Exec, Offset> const& A, double tau)
+      : exec_(exec),
+        A_(A),
+        tau_squared_(tau * tau),
+        diagonal_(allocate_zero_view<DeviceArray<double, Exec>>(exec, "Solder::fsai::diagonal",
+                                                                A.rows())) {
+    run<FsaiFilter::diagonal>("Solder::fsai::diagonal");
+  }
+
+  template <FsaiFilter what>
+  void run(char const* label, Offset* kept = nullptr, std::int32_t* columns = nullptr,
+           std::int32_t* differs = nullptr) const {
+    std::int32_t const n = A_.rows(), lane_bits = row_lane_bits<Exec>(n, A_.nonzeros());
+    std::int32_t const batch = 4 * warps_of_rows * (warp >> lane_bits);
+    Kokkos::parallel_for(
+        label,
+        row_policy<Exec, warps_of_rows>(
+            exec_, static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), 0),
+        FsaiFilterKernel<Exec, Scalar, Offset, what>{
+            A_.row_offsets().data(), A_.column_indices().data(), A_.values().data(), n, batch,
+            lane_bits, tau_squared_, diagonal_.data(), kept, columns, differs});
+  }
+
+ private:
+  Exec exec_;
+  CsrMatrix<Scalar, Exec, Offset> const& A_;
+  double tau_squared_;
+  DeviceArray<double, Exec> diagonal_;
+};
+
 /// \brief The graph of the entries with |a_ij|^2 > tau^2 |a_ii| |a_jj|; A's own arrays if these are
 /// all entries. 4 kernels and at most two waits.
 template <class Exec, class Scalar, class Offset>
@@ -92,32 +137,10 @@ SOLDER_MAKES_LAMBDAS FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec,
   std::int32_t const n = A.rows();
   std::int64_t const nonzeros = A.nonzeros();
   if (nonzeros == 0) return {A.row_offsets(), A.column_indices()};
-  std::int32_t const lane_bits = row_lane_bits<Exec>(n, nonzeros);
-  std::int32_t const batch = 4 * warps_of_rows * (warp >> lane_bits);
-  auto const policy = row_policy<Exec, warps_of_rows>(
-      exec, static_cast<std::int32_t>((n + std::int64_t(batch) - 1) / batch), 0);
-  auto const diagonal =
-      allocate_zero_view<Kokkos::View<double*, Space>>(exec, "Solder::fsai::diagonal", n);
+  FsaiFilterOf const filter(exec, A, tau);
   auto const offsets = allocate_view<Kokkos::View<Offset*, Space>>(
       exec, "Solder::fsai::graph_offsets", std::size_t(n) + 1);
-  auto const kernel = [&]<FsaiFilter what>(std::integral_constant<FsaiFilter, what>,
-                                           std::int32_t* columns) {
-    return FsaiFilterKernel<Exec, Scalar, Offset, what>{A.row_offsets().data(),
-                                                        A.column_indices().data(),
-                                                        A.values().data(),
-                                                        n,
-                                                        batch,
-                                                        lane_bits,
-                                                        tau * tau,
-                                                        diagonal.data(),
-                                                        offsets.data(),
-                                                        columns};
-  };
-  constexpr std::integral_constant<FsaiFilter, FsaiFilter::diagonal> find_diagonal;
-  constexpr std::integral_constant<FsaiFilter, FsaiFilter::count> count;
-  constexpr std::integral_constant<FsaiFilter, FsaiFilter::fill> fill;
-  Kokkos::parallel_for("Solder::fsai::diagonal", policy, kernel(find_diagonal, nullptr));
-  Kokkos::parallel_for("Solder::fsai::count_graph", policy, kernel(count, nullptr));
+  filter.template run<FsaiFilter::count>("Solder::fsai::count_graph", offsets.data());
   Offset kept = 0;
   Offset* const starts = offsets.data();
   Kokkos::parallel_scan(
@@ -132,7 +155,7 @@ SOLDER_MAKES_LAMBDAS FsaiGraph<Exec, Offset> fsai_graph(Exec const& exec,
   if (static_cast<std::int64_t>(kept) == nonzeros) return {A.row_offsets(), A.column_indices()};
   auto const columns =
       allocate_view<Kokkos::View<std::int32_t*, Space>>(exec, "Solder::fsai::graph_columns", kept);
-  Kokkos::parallel_for("Solder::fsai::fill_graph", policy, kernel(fill, columns.data()));
+  filter.template run<FsaiFilter::fill>("Solder::fsai::fill_graph", offsets.data(), columns.data());
   exec.fence("Solder::fsai: the diagonal is free");
   return {offsets, columns};
 }

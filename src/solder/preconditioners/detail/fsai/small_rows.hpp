@@ -79,20 +79,31 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
   Offset const begin = k < 0 ? 0 : chunk.offsets[k];
   int const m = k < 0 ? 0 : chunk.length(k), most = lanes.most_of_warp(m);
 
-  for (int e = lane; e < M * (M + 1) / 2; e += M) L[e] = Scalar{};
-  if (lane < m) scratch.columns[lane] = chunk.columns[begin + lane];
-  lanes.fence();
-  std::int32_t bits = chunk.lane_bits;
-  while (1 << bits > M) --bits;
-  for_each_local_entry(chunk.lower, scratch.columns, m, lane, M, bits, [&](int r, int c, Offset e) {
-    L[Scratch::of(c) + r] = chunk.lower.values[e];
-  });
-  lanes.fence();
   Scalar a[M];
-  SOLDER_UNROLL
-  for (int c = 0; c < M; ++c)
-    a[c] = c <= lane && lane < m ? L[Scratch::of(c) + lane] : Scalar(c == lane ? 1 : 0);
-  Real const diagonal = real_of(L[Scratch::of(lane) + lane]);
+  Real diagonal = 1;
+  auto const set_row = [&](auto const& entry) {
+    SOLDER_UNROLL
+    for (int c = 0; c < M; ++c) {
+      a[c] = c <= lane && lane < m ? entry(c) : Scalar(c == lane ? 1 : 0);
+      if (c == lane) diagonal = real_of(a[c]);
+    }
+  };
+  if (chunk.known.places != nullptr) {  // of all rows
+    auto const row =
+        chunk.known.row(k < 0 ? 0 : k, m, lane, lane < m ? chunk.column(begin + lane) : 0);
+    set_row([&](int c) { return row[c]; });
+  } else {
+    for (int e = lane; e < M * (M + 1) / 2; e += M) L[e] = Scalar{};
+    if (lane < m) scratch.columns[lane] = chunk.column(begin + lane);
+    lanes.fence();
+    std::int32_t bits = chunk.lane_bits;
+    while (1 << bits > M) --bits;
+    for_each_local_entry(
+        chunk.lower, scratch.columns, m, lane, M, bits,
+        [&](int r, int c, Offset e) { L[Scratch::of(c) + r] = chunk.lower.values[e]; });
+    lanes.fence();
+    set_row([&](int c) { return L[Scratch::of(c) + lane]; });
+  }
   lanes.fence();
 
   bool fine = true;
@@ -143,7 +154,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
 
   if (lane < m) {
     bool const last = lane == m - 1;
-    if (fine ? dropped : !last) chunk.columns[begin + lane] = -1;
+    chunk.mark(begin + lane, fine ? dropped : !last);
     if (fine) chunk.values[begin + lane] = value;
     if (!fine && last) chunk.values[begin + lane] = repaired_entry<Factor>(diagonal);
     if (last) {

@@ -12,6 +12,35 @@
 
 namespace Solder {
 
+namespace Impl::fsai {
+
+/// \brief The rows of a chunk, in the groups that the kernels of a GPU compute.
+template <class Exec>
+struct RowsBySize {
+  static constexpr int groups = 5;
+  /// Group g has the patterns with more than limits[g] entries, and at most limits[g + 1].
+  static constexpr std::int32_t medium = 64,
+                                limits[groups + 1] = {
+                                    0, 8, 16, 32, medium, std::numeric_limits<std::int32_t>::max()};
+
+  DeviceArray<std::int32_t, Exec> list;
+  std::int32_t begin[groups + 1] = {};
+
+  template <class Offset>
+  static RowsBySize of(Exec const& exec, Offset const* offsets, std::int32_t count) {
+    RowsBySize rows{
+        allocate_view<DeviceArray<std::int32_t, Exec>>(exec, "Solder::fsai::rows_by_size", count)};
+    for (int g = 0; g < groups; ++g)
+      rows.begin[g + 1] = rows.begin[g] + list_rows(exec, offsets, count, limits[g], limits[g + 1],
+                                                    rows.list.data(), rows.begin[g]);
+    return rows;
+  }
+  std::int32_t const* operator[](int group) const { return list.data() + begin[group]; }
+  std::int32_t count(int group) const { return begin[group + 1] - begin[group]; }
+};
+
+}  // namespace Impl::fsai
+
 /// \brief Computes rows of an FSAI from their patterns (paper 2, Algorithm 3.1, lines 7 to 22):
 /// gathers and factorises the local matrix A[P, P]. The row g is the last row of L^-1, filtered.
 ///
@@ -27,45 +56,51 @@ class FsaiValues {
   using Matrix = CsrMatrix<Scalar, Exec, Offset>;
   using memory_space = typename Exec::memory_space;
 
+  using RowsBySize = Impl::fsai::RowsBySize<Exec>;
+  using LocalPlaces = Impl::fsai::LocalPlaces<Scalar, Offset>;
+
   /// \brief Copies the lower triangle of the square matrix A; two kernels and a fence.
-  FsaiValues(Exec const& exec, Matrix const& A)
+  /// \param looks_up false: nothing is copied, because all entries have known places
+  FsaiValues(Exec const& exec, Matrix const& A, bool looks_up = true)
       : offsets_(Impl::allocate_zero_view<decltype(offsets_)>(exec, "Solder::fsai::lower_offsets",
                                                               std::size_t(A.rows()) + 1)),
         counts_(Impl::allocate_zero_view<decltype(counts_)>(exec, "Solder::fsai::counts")) {
-    copy_lower(exec, A);
+    if (looks_up) copy_lower(exec, A);
     double const mean = A.rows() == 0 ? 0 : double(lower_nonzeros()) / A.rows();
     while (lane_bits_ < 5 && (Impl::fsai::entries_at_once << lane_bits_) < mean) ++lane_bits_;
     set_counts(exec, Counts{});
   }
 
   /// \brief Computes the values of rows first, ..., last - 1 of G for the patterns `columns`. The
-  /// pattern of row first + k begins at offsets[k]; it ascends and ends with the diagonal. Dropped
-  /// entries get the column -1; kept[k] is the number of the others. Fences on GPUs.
+  /// pattern of row first + k begins at offsets[k]; it ascends and ends with the diagonal. The
+  /// columns of dropped entries become ~column; kept[k] is the number of the others. Fences on
+  /// GPUs.
   void compute(Exec const& exec, std::int32_t first, std::int32_t last,
                Impl::fsai::Filtration const& filtration, Offset const* offsets,
                std::int32_t* columns, Factor* values, std::int32_t* kept) {
-    std::int32_t const count = last - first;
-    Counts* const counts = counts_.data();
-    Impl::fsai::Chunk<Scalar, Factor, Offset> const chunk{
-        {offsets_.data(), columns_.data(), values_.data()},
-        first,
-        offsets,
-        columns,
-        values,
-        kept,
-        &counts->repaired,
-        &counts->first_repaired,
-        filtration,
-        lane_bits_};
-    if constexpr (Impl::is_host_space<Exec>)
-      Impl::fsai::HostRows<Scalar, Factor, Offset>{chunk, count}.launch(exec);
-    else
-      compute_by_size(exec, chunk, count);
+    Chunk chunk = chunk_of(filtration, offsets, columns, values, kept);
+    chunk.first_row = first;
+    RowsBySize rows;
+    if constexpr (!Impl::is_host_space<Exec>) rows = RowsBySize::of(exec, offsets, last - first);
+    compute(exec, chunk, last - first, rows);
+  }
+
+  /// \brief The same for all rows of a pattern that is known: where the entries of local matrices
+  /// are, and which rows are of which size. `columns` say which entries were dropped the last time;
+  /// if that changes, counts() say so.
+  void compute_again(Exec const& exec, std::int32_t rows, Impl::fsai::Filtration const& filtration,
+                     LocalPlaces const& known, RowsBySize const& by_size, Offset const* offsets,
+                     std::int32_t* columns, Factor* values, std::int32_t* kept) {
+    Chunk chunk = chunk_of(filtration, offsets, columns, values, kept);
+    chunk.known = known;
+    chunk.changed = &counts_.data()->changed;
+    compute(exec, chunk, rows, by_size);
   }
 
   struct Counts {
     std::int64_t repaired = 0;
     std::int32_t first_repaired = std::numeric_limits<std::int32_t>::max();
+    std::int32_t changed = 0;
     std::int32_t overflow = 0;
     std::uint64_t most_bytes = 0;
   };
@@ -118,30 +153,46 @@ class FsaiValues {
 
   /// Level-0 scratch of a team: 48 kB less what Kokkos and alignment take.
   static constexpr int most_scratch = 47 * 1024;
-  /// Rows of up to this many entries are computed by a smaller team.
-  static constexpr std::int32_t medium = 64;
 
-  /// \brief Launches the kernels of a GPU, the largest rows first.
-  void compute_by_size(Exec const& exec, Chunk const& chunk, std::int32_t count) {
-    constexpr std::int32_t limits[] = {0,  8,      16,
-                                       32, medium, std::numeric_limits<std::int32_t>::max()};
-    auto const list = Impl::allocate_view<Columns>(exec, "Solder::fsai::rows_by_size", count);
-    std::int32_t begin[6] = {0};
-    for (int b = 0; b < 5; ++b)
-      begin[b + 1] = begin[b] + Impl::list_rows(exec, chunk.offsets, count, limits[b],
-                                                limits[b + 1], list.data(), begin[b]);
-    auto const in = [&](int b) { return begin[b + 1] - begin[b]; };
+  Chunk chunk_of(Impl::fsai::Filtration const& filtration, Offset const* offsets,
+                 std::int32_t* columns, Factor* values, std::int32_t* kept) const {
+    Counts* const counts = counts_.data();
+    return {{offsets_.data(), columns_.data(), values_.data()},
+            {},
+            0,
+            offsets,
+            columns,
+            nullptr,
+            values,
+            kept,
+            &counts->repaired,
+            &counts->first_repaired,
+            filtration,
+            lane_bits_};
+  }
+
+  void compute(Exec const& exec, Chunk const& chunk, std::int32_t count,
+               [[maybe_unused]] RowsBySize const& by_size) {
+    if constexpr (Impl::is_host_space<Exec>)
+      Impl::fsai::HostRows<Scalar, Factor, Offset>{chunk, count}.launch(exec);
+    else
+      compute_by_size(exec, chunk, by_size);
+  }
+
+  /// \brief Launches the kernels of a GPU, the largest rows first. Those of the fourth group have a
+  /// smaller team than those of the last.
+  void compute_by_size(Exec const& exec, Chunk const& chunk, RowsBySize const& rows) {
     using namespace Impl::fsai;
-    constexpr std::int64_t tiles = medium / tile_rows;
-    constexpr std::size_t scratch = LargeScratch<Scalar>::bytes(medium) +
+    constexpr std::int64_t tiles = RowsBySize::medium / tile_rows;
+    constexpr std::size_t scratch = LargeScratch<Scalar>::bytes(RowsBySize::medium) +
                                     tiles * (tiles + 1) / 2 * tile_values * sizeof(Scalar);
-    compute_large(exec, chunk, list.data() + begin[4], in(4), most_scratch, 4, mostly_in_memory_);
+    compute_large(exec, chunk, rows[4], rows.count(4), most_scratch, 4, mostly_in_memory_);
     bool never = false;
-    compute_large(exec, chunk, list.data() + begin[3], in(3),
+    compute_large(exec, chunk, rows[3], rows.count(3),
                   static_cast<int>(std::min<std::size_t>(scratch, most_scratch)), 2, never);
-    SmallRows<32, Scalar, Factor, Offset>{chunk, list.data() + begin[2], in(2)}.launch(exec);
-    SmallRows<16, Scalar, Factor, Offset>{chunk, list.data() + begin[1], in(1)}.launch(exec);
-    SmallRows<8, Scalar, Factor, Offset>{chunk, list.data() + begin[0], in(0)}.launch(exec);
+    SmallRows<32, Scalar, Factor, Offset>{chunk, rows[2], rows.count(2)}.launch(exec);
+    SmallRows<16, Scalar, Factor, Offset>{chunk, rows[1], rows.count(1)}.launch(exec);
+    SmallRows<8, Scalar, Factor, Offset>{chunk, rows[0], rows.count(0)}.launch(exec);
   }
 
   /// \brief Computes the rows of a list in scratch, unless most did not fit there the last time.
@@ -173,7 +224,7 @@ class FsaiValues {
       if (round == 0) mostly_in_memory = count > all / 2;
       if (count == 0) break;
       block_bytes_ = std::max<std::size_t>(block_bytes_, found.most_bytes);
-      set_counts(exec, {found.repaired, found.first_repaired});
+      set_counts(exec, {found.repaired, found.first_repaired, found.changed});
     }
   }
 
