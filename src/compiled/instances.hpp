@@ -9,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #if SOLDER_PARTS > 1  // there is a GPU
 #include "systems.hpp"
@@ -52,24 +53,30 @@ auto on_host(std::type_identity<Exec>) {
 }
 
 #if SOLDER_PARTS > 1
-/// \brief The same for every SOLDER_PARTS-th alternative of AnySystem, from Part on.
+/// \brief Which of SOLDER_PARTS compiles a system. Those of a part share most of their stages: they
+/// have one format. Compressed rows, with the most stages, are two parts: a pointwise M is fused
+/// into other stages than the others.
+template <class T, class Exec, class System>
+inline constexpr std::size_t part_of =
+    std::is_same_v<typename System::OpenedA, OpenedMatrixOf<CsrMatrix<T, Exec>, Exec>>
+        ? (System::OpenedM::is_pointwise ? 0 : 1)
+    : std::is_same_v<typename System::OpenedA, OpenedMatrixOf<SellMatrix<T, Exec>, Exec>> ? 2
+                                                                                          : 3;
+
+/// \brief The same for the systems of this part among AnySystem.
 template <template <class, class, class> class Method, class T, class Options, std::size_t Part,
           class Exec>
 auto on_device(std::type_identity<Exec>) {
-  using All = AnySystem<T, Exec>;
-  return []<std::size_t... Turn>(std::index_sequence<Turn...>) {
-    auto const of = []<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      if constexpr (I < std::variant_size_v<All>) {
-        using System = typename std::variant_alternative_t<I, All>::element_type;
+  return []<class... Pointer>(std::type_identity<std::variant<Pointer...>>) {
+    auto const of = []<class System>(std::type_identity<System>) {
+      if constexpr (part_of<T, Exec, System> == Part)
         return std::tuple(&Impl::compiled_method<Method, Exec, typename System::OpenedA,
                                                  typename System::OpenedM, Options>);
-      } else {
+      else
         return std::tuple<>();
-      }
     };
-    return std::tuple_cat(of(std::integral_constant<std::size_t, Part + Turn * SOLDER_PARTS>())...);
-  }
-  (std::make_index_sequence<std::variant_size_v<All>>());
+    return std::tuple_cat(of(std::type_identity<typename Pointer::element_type>())...);
+  }(std::type_identity<AnySystem<T, Exec>>());
 }
 #endif
 
