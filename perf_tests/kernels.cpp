@@ -61,6 +61,10 @@ class KernelClock {
   Kokkos::Tools::Experimental::EventSet before_;
 };
 
+struct Nothing {
+  KOKKOS_FUNCTION void operator()(int) const {}
+};
+
 /// What a kernel that does nothing takes by this clock.
 double seconds_of_nothing(std::string const& space) {
   constexpr int many = 200;
@@ -69,7 +73,7 @@ double seconds_of_nothing(std::string const& space) {
     std::vector<double> each;
     for (int k = 0; k < many; ++k) {
       KernelClock clock;
-      Kokkos::parallel_for("nothing", Kokkos::RangePolicy<Exec>(exec, 0, 1), KOKKOS_LAMBDA(int){});
+      Kokkos::parallel_for("nothing", Kokkos::RangePolicy<Exec>(exec, 0, 1), Nothing());
       each.push_back(clock.stop().at("nothing").seconds);
     }
     seconds = median(each);

@@ -39,11 +39,11 @@ std::string why_unsolved(Report const& last, Unsolved const& how) {
            (text.empty() ? std::string(to_string(last.reason)) : text);
   text += how.passed_over;
   auto const hint = [&](std::string const& what) { text += (text.empty() ? "" : "; ") + what; };
-  if (how.rounding == 0 && last.reason != Reason::stopped) {
+  if (last.reason != Reason::stopped) {
     if (double const times = how.analysis.row_sizes.ratio(); times > 1e10)
       hint("rows of A differ by a factor of " + Impl::rounded_text(times) +
            " in their largest entries: scale them, and b");
-    if (how.is_single) hint("double precision has more digits");
+    if (how.is_single && how.rounding == 0) hint("double precision has more digits");
   }
   return last.is_singular ? "A is " + why_singular(how.analysis) + "; " + text : text;
 }

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <compiled/attempts.hpp>
 #include <compiled/candidates.hpp>
 #include <compiled/watch.hpp>
+#include <solder/core/report.hpp>
 #include <solder/matrix/analysis.hpp>
 
 namespace {
@@ -493,6 +495,39 @@ TEST(Candidates, AreTheSameEveryTimeAndAreExplained) {
     EXPECT_TRUE(contains(text, each.because)) << text;
   }
   EXPECT_TRUE(contains(text, "5000 rows"));
+}
+
+// ---- The end of a search that has solved nothing ----
+
+TEST(Unsolved, NamesRowsThatDifferWhereRoundingEndsItToo) {
+  Analysis seen = mesh(100);
+  std::string const none;
+  auto const text = [&](double rounding) {
+    return Solder::Compiled::why_unsolved({}, {.analysis = seen,
+                                               .attempts = 2,
+                                               .end_of_all = {},
+                                               .passed_over = none,
+                                               .rounding = rounding,
+                                               .is_single = true});
+  };
+  EXPECT_FALSE(contains(text(3), "rows of A differ"));
+  EXPECT_FALSE(contains(text(3), "has more digits"));
+  EXPECT_TRUE(contains(text(0), "double precision has more digits"));
+  seen.row_sizes = {.smallest = 1e-8, .largest = 1e8, .zeros = 0};
+  for (double const rounding : {0.0, 3.0})
+    EXPECT_TRUE(contains(text(rounding), "rows of A differ by a factor of 1e+16")) << rounding;
+}
+
+TEST(Unsolved, AsksForNoToleranceAboveOne) {
+  Solder::Report report;
+  report.reason = Solder::Reason::stagnated;
+  report.detail = std::string(Solder::Impl::rounding_of_entries) + "2e-3";
+  report.true_relative_residual = 1e-3;
+  EXPECT_EQ(advice(report), "ask for a tolerance above 2.1e-03");
+  report.true_relative_residual = 0.8;
+  EXPECT_EQ(advice(report), "");
+  report.detail += std::string(" in ") + std::string(Solder::Impl::single_precision);
+  EXPECT_EQ(advice(report), "solve in double precision");
 }
 
 }  // namespace

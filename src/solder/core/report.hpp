@@ -279,11 +279,14 @@ struct Report {
 inline std::string advice(Report const& report) {
   if (report.is_singular) return "check A for rows or columns that lack entries";
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
-  if (report.detail.starts_with(Impl::rounding_of_entries))
-    return "ask for a tolerance above " + Impl::rounded_up(2 * report.true_relative_residual) +
-           (report.detail.find(Impl::single_precision) == std::string::npos
-                ? ""
-                : ", or solve in double precision");
+  if (report.detail.starts_with(Impl::rounding_of_entries)) {
+    double const tolerance = 2 * report.true_relative_residual;
+    std::string next =
+        tolerance < 1 ? "ask for a tolerance above " + Impl::rounded_up(tolerance) : "";
+    if (report.detail.find(Impl::single_precision) != std::string::npos)
+      next += next.empty() ? "solve in double precision" : ", or solve in double precision";
+    return next;
+  }
   std::string const automatic = "the solver auto, which tries several";
   std::string const if_singular =
       Impl::says_singular(report.detail) ? "" : "; if A is singular, only some b have a solution";
