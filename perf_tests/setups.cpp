@@ -51,7 +51,7 @@ struct Setup {
   SetupReport report;           ///< phases: medians
   std::int64_t peak_bytes = 0;  ///< A included
   std::int64_t bytes_of_A = 0, bytes_of_G = 0;
-  double refresh = 0;  ///< seconds, with new values: the median from the second one on
+  double refresh = 0;  ///< seconds, with the same values: the median from the second one on
 
   double seconds() const {
     double sum = 0;
@@ -147,8 +147,8 @@ std::string lines(Driver::RunConfig const& config, std::int64_t rows, Setup cons
   for (auto const& [name, seconds] : setup.report.phases)
     text += format(" %s %.2f ms (%.0f%%)", name.c_str(), seconds * 1e3,
                    100 * seconds / setup.seconds());
-  text += format("\n  refresh with new values: %.2f ms = %.2f of the set-up", setup.refresh * 1e3,
-                 setup.refresh / setup.seconds());
+  text += format("\n  refresh with the same values: %.2f ms = %.2f of the set-up",
+                 setup.refresh * 1e3, setup.refresh / setup.seconds());
   text += format("\n  memory: A %.1f MB, G %.1f MB, peak with A %.1f MB = %.2f (A + G)\n",
                  double(setup.bytes_of_A) * 1e-6, double(setup.bytes_of_G) * 1e-6,
                  double(setup.peak_bytes) * 1e-6, setup.memory_ratio());

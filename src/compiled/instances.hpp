@@ -53,6 +53,7 @@ auto on_host(std::type_identity<Exec>) {
 }
 
 #if SOLDER_PARTS > 1
+static_assert(SOLDER_PARTS == 4);
 /// \brief Which of SOLDER_PARTS compiles a system. Those of a part share most of their stages: they
 /// have one format. Compressed rows, with the most stages, are two parts: a pointwise M is fused
 /// into other stages than the others.

@@ -576,18 +576,62 @@ TYPED_TEST(FsaiOf, RefreshesAsIfMadeAnew) {
         if (A.columns[k] == i && i % 11 == 6) indefinite.values[k] = -indefinite.values[k];
         if (A.columns[k] != i && (A.columns[k] + i) % 5 == 0) weak.values[k] *= Real(1e-6);
       }
+    HostCsr<Scalar> with_nan = A;
+    with_nan.values[A.values.size() / 2] *= std::numeric_limits<Real>::quiet_NaN();
     Matrix const first(exec, A);
-    Fsai<Scalar, Exec> M(exec, first, options);
+    Fsai<Scalar, Exec> M(exec, first, options), copy = M;
     int turn = 0;
     for (HostCsr<Scalar> const& values :
-         {A, larger, rescaled(A), rescaled(A), indefinite, indefinite, A, weak, larger, larger}) {
+         {A, larger, rescaled(A), rescaled(A), indefinite, indefinite, A, weak, larger, larger,
+          with_nan, with_nan, A}) {
       SCOPED_TRACE(++turn);
       Matrix const now(exec, values);
-      auto const labels = kernels_of([&] { M.refresh(exec, now); });
+      auto const labels = kernels_of([&] { (turn % 2 == 0 ? M : copy).refresh(exec, now); });
       expect_as_new(exec, M, now, options);
       if (turn != 3) continue;  // as in the refresh before
       EXPECT_EQ(!has(labels, "count_pattern") && has(labels, "compare"), is_known);
       EXPECT_EQ(!has(labels, "copy_lower") && is_known, has_places);
+    }
+  }
+}
+
+/// What a new set-up computes by chunks.
+TYPED_TEST(FsaiOfDouble, RefreshesAllRowsAtOnce) {
+  TypeParam const exec;
+  CsrMatrix<double, TypeParam> const A(exec, Solder::poisson_3d_27pt<double>(13));
+  FsaiOptions const options{0, 2, 0.05};
+  Fsai<double, TypeParam> M(exec, A, options);
+  auto const compressions = [&] {
+    auto const labels = kernels_of([&] { M.refresh(exec, A); });
+    return std::count(labels.begin(), labels.end(), "compress");
+  };
+  auto const of_new = kernels_of([&] { Fsai<double, TypeParam> const made(exec, A, options); });
+  EXPECT_GT(std::count(of_new.begin(), of_new.end(), "compress"), 1);
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_EQ(compressions(), 1);
+    expect_as_new(exec, M, A, options);
+  }
+}
+
+/// Columns in any order are no hindrance. Of a matrix with duplicates nothing is remembered.
+TYPED_TEST(FsaiOfDouble, RefreshesWithDuplicatesAndUnsortedRows) {
+  TypeParam const exec;
+  auto const host = Solder::fem_poisson_2d<double>(12);
+  auto reversed = host;
+  for (std::int32_t i = 0; i < host.rows; ++i) {
+    std::reverse(reversed.columns.begin() + host.row_offsets[i],
+                 reversed.columns.begin() + host.row_offsets[i + 1]);
+    std::reverse(reversed.values.begin() + host.row_offsets[i],
+                 reversed.values.begin() + host.row_offsets[i + 1]);
+  }
+  for (bool const has_duplicates : {false, true}) {
+    CsrMatrix<double, TypeParam> const A(exec, has_duplicates ? in_parts(host, true) : reversed);
+    Fsai<double, TypeParam> M(exec, A);
+    for (int k = 0; k < 3; ++k) {
+      auto const labels = kernels_of([&] { M.refresh(exec, A); });
+      expect_as_new(exec, M, A, {});
+      EXPECT_EQ(has(labels, "compare"), !has_duplicates && k > 0);
+      EXPECT_EQ(has(labels, "mark"), !has_duplicates && k == 0);
     }
   }
 }
@@ -629,6 +673,10 @@ TYPED_TEST(FsaiOfDouble, RefreshesByValuesAlone) {
   EXPECT_FALSE(has(again, "scan_kept"));
   EXPECT_TRUE(has(again, "fetch"));
   EXPECT_LE(again.size(), 9u);
+  KokkosEvents events;
+  M.refresh(exec, A);
+  events.stop();
+  EXPECT_TRUE(events.allocations.empty()) << events.allocations.front().label;
   auto const dropping = refreshed(other);  // other entries
   EXPECT_FALSE(has(dropping, "count_pattern"));
   EXPECT_TRUE(has(dropping, "scan_kept"));

@@ -282,7 +282,7 @@ inline std::string advice(Report const& report) {
   if (report.detail.starts_with(Impl::rounding_of_entries)) {
     double const tolerance = 2 * report.true_relative_residual;
     std::string next =
-        tolerance < 1 ? "ask for a tolerance above " + Impl::rounded_up(tolerance) : "";
+        tolerance < 0.99 ? "ask for a tolerance above " + Impl::rounded_up(tolerance) : "";
     if (report.detail.find(Impl::single_precision) != std::string::npos)
       next += next.empty() ? "solve in double precision" : ", or solve in double precision";
     return next;

@@ -298,67 +298,96 @@ struct MakeFactors {
 
   /// \param before the factors that a refresh replaces, or null. What they know is taken over
   Made operator()(Exec const& exec, Matrix const& matrix, Made* before) const {
-    if constexpr (may_know)
-      if (before != nullptr)
-        if (Known known = std::exchange(before->known, std::nullopt))
-          if (Phases<Exec> phases(exec); known->is_of(exec, matrix, options.tau)) {
-            phases.end("pattern");
-            return made_again(exec, matrix, *before, std::move(known), phases);
-          }
     SetupReport setup;
     Phases<Exec> phases(exec);
+    if constexpr (may_know)
+      if (before != nullptr && before->known) {
+        Known known = std::exchange(before->known, std::nullopt);
+        if (known->is_of(exec, matrix, options.tau))
+          if (auto made = made_of_known(exec, matrix, before, std::move(known), phases))
+            return *made;
+      }
     Matrix const A = sum_duplicates(exec, matrix);
     Rows<Factor, Exec, Offset> rows(exec, A.rows());
-    Known known;
-    if (options.adaptive)
+    if (options.adaptive) {
       add_adaptive_rows(exec, A, rows, setup, phases);
-    else
-      known = add_static_rows(exec, A, rows, setup, phases, may_come_again(A, before));
+    } else {
+      FsaiPattern<Scalar, Exec, Offset> const pattern(exec, A, options.tau, options.k);
+      check_long_rows(exec, pattern, options);
+      if constexpr (may_know)
+        if (may_come_again(matrix, A, before))
+          if (auto made = made_of_known(exec, A, nullptr, known_or_none(exec, A, pattern), phases))
+            return *made;
+      add_static_rows(exec, A, pattern, rows, setup, phases);
+    }
     FactorMatrix const G = rows.matrix(exec);
     phases.end("compress");
-    return transposed(exec, A, G, setup, phases, std::move(known));
+    return transposed(exec, A, G, setup, phases, std::nullopt);
   }
 
  private:
   static constexpr bool may_know = std::is_same_v<Offset, std::int32_t>;
 
-  /// \brief Whether the pattern is worth being known for the next set-up.
-  bool may_come_again(Matrix const& A, Made const* before) const {
-    return may_know && before != nullptr && options.max_row_entries == 0 &&
+  /// \brief Whether the pattern of A is worth being known for the next set-up.
+  /// \param A the matrix without duplicates. What is known of a copy would not be found again
+  bool may_come_again(Matrix const& matrix, Matrix const& A, Made const* before) const {
+    return before != nullptr && options.max_row_entries == 0 &&
+           A.column_indices().data() == matrix.column_indices().data() &&
            before->nonzeros_of_A == A.nonzeros() && before->G->rows() == A.rows();
   }
+  /// \brief What is to be known of a pattern; none if there is no memory for it, either.
+  Known known_or_none(Exec const& exec, Matrix const& A,
+                      FsaiPattern<Scalar, Exec, Offset> const& pattern) const {
+    try {
+      return known_pattern(exec, A, options.tau, pattern);
+    } catch (OutOfMemory const&) {
+      return std::nullopt;
+    }
+  }
 
-  /// \brief The factors for new values, whose pattern is known: the same as by a new set-up, bit by
-  /// bit. If other entries are dropped than before, they are collected and transposed anew.
-  Made made_again(Exec const& exec, Matrix const& A, Made const& before, Known&& known,
-                  Phases<Exec>& phases) const {
+  /// \brief The factors by a known pattern: the same as by chunks, bit by bit. If other entries are
+  /// dropped than the last time, they are collected and transposed anew. Nothing if the pattern is
+  /// not known, or if there is no memory for all rows at once.
+  /// \param before those of the last time; null: the pattern is new
+  std::optional<Made> made_of_known(Exec const& exec, Matrix const& A, Made const* before,
+                                    Known&& known, Phases<Exec>& phases) const {
+    if (!known) return std::nullopt;
+    try {
+      return of_known(exec, A, before, std::move(known), phases);
+    } catch (OutOfMemory const&) {
+      return std::nullopt;
+    }
+  }
+  Made of_known(Exec const& exec, Matrix const& A, Made const* before, Known&& known,
+                Phases<Exec>& phases) const {
+    phases.end("pattern");
     SetupReport setup;
     std::int32_t const n = A.rows();
     FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A, known->looks_up);
-    auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", known->total);
+    auto const values =
+        allocate<Factor>(exec, "Solder::fsai::chunk_values", known->columns.extent(0));
     auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", n);
-    compute_values.compute_again(exec, n, {options.delta, options.energy_limit},
-                                 known->places_in(A), known->by_size, known->offsets.data(),
-                                 known->columns.data(), values.data(), kept.data());
+    compute_values.compute(exec, n, {options.delta, options.energy_limit}, known->places_in(A),
+                           known->by_size, known->offsets.data(), known->columns.data(),
+                           values.data(), kept.data());
     auto const counts = compute_values.counts(exec);
     add_repairs(setup, counts.repaired, counts.first_repaired);
     phases.end("values");
     Packed<Offset> const where{known->offsets.data()};
-    if (counts.changed != 0) {
+    if (before == nullptr || counts.changed != 0) {
       Rows<Factor, Exec, Offset> rows(exec, n);
       rows.append(exec, n, where, known->columns.data(), values.data(), kept.data());
       FactorMatrix const G = rows.matrix(exec);
       phases.end("compress");
       return transposed(exec, A, G, setup, phases, std::move(known));
     }
-    FactorMatrix const& old = *before.G;
+    FactorMatrix const &old = *before->G, &old_GH = *before->GH;
     auto const of_G = allocate<Factor>(exec, "Solder::fsai::values", old.nonzeros());
     compress(exec, n, old.nonzeros(), where, known->columns.data(), values.data(),
              old.row_offsets().data(), 0, static_cast<std::int32_t*>(nullptr), of_G.data());
     FactorMatrix const G(exec, n, n, old.row_offsets(), old.column_indices(),
                          typename FactorMatrix::Values(of_G), {old.longest_row()});
     phases.end("compress");
-    FactorMatrix const& old_GH = *before.GH;
     FactorMatrix const GH =
         adjoint(exec, G,
                 AdjointPattern<Exec>{old_GH.row_offsets(), old_GH.column_indices(),
@@ -416,25 +445,18 @@ struct MakeFactors {
     add_repairs(setup, repairs.count, repairs.first);
   }
 
-  /// \param may_come_again whether what is known of the pattern is to be returned
-  Known add_static_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
-                        SetupReport& setup, Phases<Exec>& phases, bool may_come_again) const {
+  void add_static_rows(Exec const& exec, Matrix const& A,
+                       FsaiPattern<Scalar, Exec, Offset> const& pattern,
+                       Rows<Factor, Exec, Offset>& rows, SetupReport& setup,
+                       Phases<Exec>& phases) const {
     std::int32_t const n = A.rows();
-    FsaiPattern<Scalar, Exec, Offset> pattern(exec, A, options.tau, options.k);
-    check_long_rows(exec, pattern, options);
     auto const offsets = scan_lengths(exec, n, pattern.lengths().data());
-    Known known;
-    if constexpr (may_know)
-      if (may_come_again) known = known_pattern(exec, A, options.tau, pattern);
     phases.end("pattern");
     FsaiValues<Scalar, Exec, Factor, Offset> compute_values(exec, A);
     phases.end("values");
     std::int64_t const most =
-        known ? pattern.total()
-              : std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()),
-                         pattern.total());
-    auto const columns =
-        known ? known->columns : allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
+        std::min(std::max<std::int64_t>(most_of_chunk(A), pattern.longest_row()), pattern.total());
+    auto const columns = allocate<std::int32_t>(exec, "Solder::fsai::chunk_columns", most);
     auto const values = allocate<Factor>(exec, "Solder::fsai::chunk_values", most);
     for (std::int32_t first = 0, last = 0; first < n; first = last) {
       last = end_of_chunk(exec, offsets.data(), first, n, most);
@@ -442,8 +464,6 @@ struct MakeFactors {
       auto const kept = allocate<std::int32_t>(exec, "Solder::fsai::kept", last - first);
       chunk_offsets(exec, offsets.data(), first, last, of_chunk.data());
       pattern.fill(exec, first, last, of_chunk.data(), columns.data());
-      if constexpr (may_know)
-        if (known && known->has_places()) find_places(exec, A, *known);
       phases.end("pattern");
       compute_values.compute(exec, first, last, {options.delta, options.energy_limit},
                              of_chunk.data(), columns.data(), values.data(), kept.data());
@@ -456,7 +476,6 @@ struct MakeFactors {
     }
     auto const counts = compute_values.counts(exec);
     add_repairs(setup, counts.repaired, counts.first_repaired);
-    return known;
   }
 
   void add_adaptive_rows(Exec const& exec, Matrix const& A, Rows<Factor, Exec, Offset>& rows,
@@ -523,15 +542,18 @@ Factors<Factor, Exec, Offset> make_factors(Exec const& exec,
 /// addition, a refresh holds the old G and G^H, and a copy without duplicates is as large as A (3
 /// times as large while it is made from unsorted rows).
 ///
-/// Call refresh after A has changed. It gives the same G as a new set-up, bit by bit. The first one
-/// takes as long as the set-up and remembers a static pattern, and where the entries of the local
-/// matrices are in A. The next ones compute values alone if A has the same entries, and the same
-/// ones are strong: on an H200 in 0.1 to 0.35 of the set-up for patterns of up to 32 entries a row,
-/// and 0.7 for longer ones. If other small values are dropped than before, G is collected and
-/// transposed anew. From the second refresh on nothing is allocated if all sizes are as before: all
-/// memory is kept, and with what is remembered it is up to 3.5 times A's and a third of G's more.
-/// (With pattern: adaptive, max_row_entries, duplicates, 64-bit offsets, or a pattern of more than
-/// three times A's entries, every refresh is a whole set-up.)
+/// Call refresh after A has changed. It gives the same G as a new set-up, bit by bit. The first
+/// refresh is a set-up that remembers a static pattern, and where the entries of the local matrices
+/// are in A. The next ones compute values alone if A has the same entries, and the same ones are
+/// strong: on an H200 in 0.1 to 0.35 of the set-up for patterns of up to 32 entries a row, and in
+/// 0.7 for longer ones. If other small values are dropped than the last time, G is collected and
+/// transposed anew. After the second refresh nothing is allocated, as long as the same entries are
+/// strong and the same ones are dropped.
+///
+/// What is remembered takes up to four times the memory of A, and half of that of G. Nothing is
+/// remembered with pattern: adaptive, max_row_entries, 64-bit offsets, duplicates, unsorted rows of
+/// more than 512 entries, a pattern of more than three times the entries of A, or where there is no
+/// memory for it. Then every refresh is a whole set-up.
 ///
 /// \tparam Factor the scalar that G is stored in: Scalar or its single-precision counterpart. G is
 /// computed in Scalar

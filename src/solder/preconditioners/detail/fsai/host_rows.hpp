@@ -25,7 +25,7 @@ class HostRow {
     for (std::int32_t c = 0; c < m; ++c) columns_[c] = chunk.column(begin + c);
     first_.resize(m);
     start_.resize(m + 1);
-    if (chunk.known.places != nullptr && m <= chunk.known.most)
+    if (chunk.known.places != nullptr && m <= most_with_places)
       gather(chunk.known, k);
     else
       gather(chunk.lower);
@@ -61,7 +61,7 @@ class HostRow {
   template <class Offset>
   void gather(LocalPlaces<Scalar, Offset> const& known, std::int32_t k) {
     std::int32_t const m = length();
-    values_.resize(known.number(m));
+    values_.resize(number_of_places(m));
     start_[0] = 0;
     for (std::int32_t r = 0; r < m; ++r) {
       auto const from = known.row(k, m, r, columns_[r]);

@@ -15,13 +15,12 @@
 
 namespace Solder::Impl::fsai {
 
-/// \brief The number of local entries of each row of a pattern that have places.
-template <class Scalar>
+/// \brief The number of places of each row of a pattern.
 struct PlacesOfRows {
   std::int32_t const* lengths;
 
   KOKKOS_FUNCTION std::int32_t operator()(std::int32_t i) const {
-    return LocalPlaces<Scalar, std::int32_t>::number(lengths[i]);
+    return number_of_places(lengths[i]);
   }
 };
 
@@ -36,11 +35,11 @@ struct KnownPattern {
   Array<std::int32_t> offsets_of_A, marks_of_A;  ///< see FsaiFilterKernel
   Array<std::int32_t> offsets, columns;          ///< of the pattern; see Chunk
   RowsBySize<Exec> by_size;                      ///< for GPUs
-  Array<std::int32_t> starts;                    ///< see LocalPlaces; without places there are none
-  Array<std::uint8_t> places;
-  Array<std::int32_t> entries_of_GH;  ///< which entry of G each is
-  std::int64_t total = 0;             ///< entries of the pattern
-  bool looks_up = true;               ///< some entries have no places
+  Array<std::int32_t> starts;                    ///< see LocalPlaces
+  Array<std::uint8_t> places;                    ///< there may be none
+  Array<std::int32_t> entries_of_GH;             ///< which entry of G each is
+  Array<std::int32_t> differs;                   ///< room for what is_of() finds
+  bool looks_up = true;                          ///< some entries have no places
 
   bool has_places() const { return places.extent(0) > 0; }
   template <class Scalar>
@@ -55,7 +54,7 @@ struct KnownPattern {
     if (A.rows() + std::size_t(1) != offsets_of_A.extent(0) ||
         A.nonzeros() != std::int64_t(marks_of_A.extent(0)))
       return false;
-    auto const differs = allocate_zero_view<Array<std::int32_t>>(exec, "Solder::fsai::differs", 1);
+    clear(exec, differs);
     FsaiFilterOf const filter(exec, A, tau);
     filter.template run<FsaiFilter::compare>("Solder::fsai::compare", offsets_of_A.data(),
                                              marks_of_A.data(), differs.data());
@@ -71,7 +70,6 @@ struct KnownPattern {
 template <class Scalar, class Exec>
 SOLDER_MAKES_LAMBDAS void find_places(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                       KnownPattern<Exec> const& known) {
-  using Places = LocalPlaces<Scalar, std::int32_t>;
   Lower<Scalar, std::int32_t> const all{A.row_offsets().data(), A.column_indices().data(), nullptr};
   std::int32_t const *const offsets = known.offsets.data(), *const columns = known.columns.data(),
                             *const starts = known.starts.data();
@@ -79,20 +77,20 @@ SOLDER_MAKES_LAMBDAS void find_places(Exec const& exec, CsrMatrix<Scalar, Exec> 
   Kokkos::parallel_for(
       "Solder::fsai::places", Kokkos::RangePolicy<Exec>(exec, 0, A.rows()), KOKKOS_LAMBDA(int i) {
         std::int32_t const* const column = columns + offsets[i];
-        std::int32_t const m = offsets[i + 1] - offsets[i], number = Places::number(m);
+        std::int32_t const m = offsets[i + 1] - offsets[i], number = number_of_places(m);
         if (number == 0) return;
         std::uint8_t* const place = places + starts[i];
-        for (std::int32_t e = 0; e < number; ++e) place[e] = Places::none;
+        for (std::int32_t e = 0; e < number; ++e) place[e] = no_place;
         for_each_local_entry(
             all, column, m, 0, 1, 0, [&](std::int32_t r, std::int32_t c, std::int32_t k) {
-              place[Places::of(m, r, c)] = static_cast<std::uint8_t>(k - all.offsets[column[r]]);
+              place[in_triangle(m, r, c)] = static_cast<std::uint8_t>(k - all.offsets[column[r]]);
             });
       });
 }
 
-/// \brief What is to be known of a pattern before its columns are. Null if it has too many entries:
-/// these, their values and their places may take three times A's memory. There are no places where
-/// they do not fit, or where a byte is too short for the rows of A.
+/// \brief What is to be known of the pattern of A. Null if it has too many entries: these, their
+/// values and their places may take three times A's memory. There are no places where they do not
+/// fit, or where a byte is too short for the rows of A.
 template <class Scalar, class Exec>
 std::optional<KnownPattern<Exec>> known_pattern(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                                 double tau,
@@ -106,6 +104,7 @@ std::optional<KnownPattern<Exec>> known_pattern(Exec const& exec, CsrMatrix<Scal
     return allocate_view<DeviceArray<std::int32_t, Exec>>(exec, label, size);
   };
   KnownPattern<Exec> known;
+  known.differs = array("Solder::fsai::differs", 1);
   known.offsets_of_A = array("Solder::fsai::offsets_of_A", n + std::int64_t(1));
   known.marks_of_A = array("Solder::fsai::marks", A.nonzeros());
   copy(exec, known.offsets_of_A, A.row_offsets());
@@ -113,20 +112,21 @@ std::optional<KnownPattern<Exec>> known_pattern(Exec const& exec, CsrMatrix<Scal
   filter.template run<FsaiFilter::mark>("Solder::fsai::mark", nullptr, known.marks_of_A.data());
   known.offsets = array("Solder::fsai::known_offsets", n + std::int64_t(1));
   known.columns = array("Solder::fsai::known_columns", pattern.total());
-  known.total = pattern.total();
   std::int32_t const* const lengths = pattern.lengths().data();
   offsets_of_lengths(exec, known.offsets.data(), n, LengthsInArray<std::int32_t>{lengths});
+  pattern.fill(exec, 0, n, known.offsets.data(), known.columns.data());
   if constexpr (!is_host_space<Exec>)
     known.by_size = RowsBySize<Exec>::of(exec, known.offsets.data(), n);
-  using Places = LocalPlaces<Scalar, std::int32_t>;
-  if (A.longest_row() > Places::none) return known;
-  known.starts = array("Solder::fsai::starts_of_places", n + std::int64_t(1));
+  if (A.longest_row() > no_place) return known;
+  auto const starts = array("Solder::fsai::starts_of_places", n + std::int64_t(1));
   std::int64_t const places =
-      offsets_of_lengths(exec, known.starts.data(), n, PlacesOfRows<Scalar>{lengths}).nonzeros;
-  if (places > room || places > most_entries) return known;
+      offsets_of_lengths(exec, starts.data(), n, PlacesOfRows{lengths}).nonzeros;
+  if (places == 0 || places > room || places > most_entries) return known;
+  known.starts = starts;
   known.places =
       allocate_view<DeviceArray<std::uint8_t, Exec>>(exec, "Solder::fsai::places", places);
-  known.looks_up = pattern.longest_row() > Places::most;
+  known.looks_up = pattern.longest_row() > most_with_places;
+  find_places(exec, A, known);
   return known;
 }
 

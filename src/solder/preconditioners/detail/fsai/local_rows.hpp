@@ -48,27 +48,29 @@ struct Lower {
   Scalar const* values;
 };
 
+/// \brief The place of entry (r, c), c <= r, of a lower triangle of m rows, column by column.
+KOKKOS_FORCEINLINE_FUNCTION constexpr std::int32_t in_triangle(std::int32_t m, std::int32_t r,
+                                                               std::int32_t c) {
+  return c * m - c * (c + 1) / 2 + r;
+}
+
+/// \brief Entries of the longest pattern whose local matrix has places; see LocalPlaces.
+inline constexpr std::int32_t most_with_places = warp;
+/// \brief The number of places of a pattern with m entries.
+KOKKOS_FORCEINLINE_FUNCTION constexpr std::int32_t number_of_places(std::int32_t m) {
+  return m <= most_with_places ? m * (m + 1) / 2 : 0;
+}
+/// \brief The place of an entry that A does not have.
+inline constexpr std::uint8_t no_place = 255;
+
 /// \brief Where the entries of local matrices are in A, if that is known: a byte for each entry of
 /// the lower triangle of A[P, P], column by column. It says which entry of its row of A it is.
 template <class Scalar, class Offset>
 struct LocalPlaces {
-  static constexpr std::uint8_t none = 255;   ///< A has no such entry
-  static constexpr std::int32_t most = warp;  ///< entries of the longest pattern that has places
-
   Offset const* offsets_of_A = nullptr;
   Scalar const* values_of_A = nullptr;
   std::int32_t const* starts = nullptr;  ///< of each row's places
   std::uint8_t const* places = nullptr;  ///< null: they are not known
-
-  /// \brief The number of places of a row with m entries; 0 if it has none.
-  KOKKOS_FUNCTION static std::int32_t number(std::int32_t m) {
-    return m <= most ? m * (m + 1) / 2 : 0;
-  }
-  /// \brief The place of entry (r, c), c <= r, of m rows.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t of(std::int32_t m, std::int32_t r,
-                                                     std::int32_t c) {
-    return c * m - c * (c + 1) / 2 + r;
-  }
 
   /// \brief A row of a local matrix, up to the diagonal.
   struct Row {
@@ -77,11 +79,11 @@ struct LocalPlaces {
     std::int32_t m, r;
 
     KOKKOS_FORCEINLINE_FUNCTION bool has(std::int32_t c) const {
-      return places[of(m, r, c)] != none;
+      return places[in_triangle(m, r, c)] != no_place;
     }
     KOKKOS_FORCEINLINE_FUNCTION Scalar operator[](std::int32_t c) const {
-      std::uint8_t const place = places[of(m, r, c)];
-      return place == none ? Scalar{} : values[place];
+      std::uint8_t const place = places[in_triangle(m, r, c)];
+      return place == no_place ? Scalar{} : values[place];
     }
   };
   /// \brief Row r of the local matrix, which is row i of A. Its pattern is the k-th, of m entries.
@@ -96,14 +98,14 @@ struct LocalPlaces {
 template <class Scalar, class Factor, class Offset>
 struct Chunk {
   Lower<Scalar, Offset> lower;
-  LocalPlaces<Scalar, Offset> known;  ///< if it is, patterns of up to LocalPlaces::most use it
+  LocalPlaces<Scalar, Offset> known;  ///< if so, of all patterns of up to most_with_places entries
   std::int32_t first_row;
   Offset const* offsets;
-  std::int32_t* columns;         ///< ~column for dropped entries: of the last time, then of this
-  std::int32_t* changed;         ///< if not null, set to 1 where an entry's mark changes
-  Factor* values;                ///< written for entries that are not dropped
-  std::int32_t* kept;            ///< written: entries of each row that were not dropped
-  std::int64_t* repaired;        ///< counts the rows whose local matrix is not positive definite
+  std::int32_t* columns;   ///< ~column if dropped: read, of the last time; written, of this time
+  std::int32_t* changed;   ///< if not null, set to 1 where an entry's mark changes
+  Factor* values;          ///< written for entries that are not dropped
+  std::int32_t* kept;      ///< written: entries of each row that were not dropped
+  std::int64_t* repaired;  ///< counts the rows whose local matrix is not positive definite
   std::int32_t* first_repaired;  ///< the first of these rows
   Filtration filtration;
   std::int32_t lane_bits;  ///< 2^lane_bits lanes read a row of the lower triangle together

@@ -61,7 +61,7 @@ struct SmallScratch {
   std::int32_t columns[M];
 
   /// \brief Rows c, ..., M - 1 of column c are packed[of(c) + c], ..., packed[of(c) + M - 1].
-  KOKKOS_FUNCTION static constexpr int of(int c) { return c * M - c * (c + 1) / 2; }
+  KOKKOS_FUNCTION static constexpr int of(int c) { return in_triangle(M, 0, c); }
 };
 
 /// \brief Computes row k of the chunk by M lanes; no row if k < 0. Lane r holds row r of the local
@@ -88,7 +88,7 @@ KOKKOS_FUNCTION void small_row(Lanes const& lanes, SmallScratch<M, Scalar>& scra
       if (c == lane) diagonal = real_of(a[c]);
     }
   };
-  if (chunk.known.places != nullptr) {  // of all rows
+  if (chunk.known.places != nullptr) {
     auto const row =
         chunk.known.row(k < 0 ? 0 : k, m, lane, lane < m ? chunk.column(begin + lane) : 0);
     set_row([&](int c) { return row[c]; });

@@ -47,8 +47,8 @@ struct RowsBySize {
 /// There is one kernel for each size of patterns. Patterns of up to 8, 16 and 32 entries are in the
 /// registers of as many lanes. A larger pattern takes a team, in scratch if the envelope of its
 /// local matrix fits there, else in memory. On hosts one thread computes a row. Only the lower
-/// triangle of A is read; this object keeps a copy of it. A must have no duplicates. A row whose
-/// local matrix is not positive definite becomes diagonal and is counted.
+/// triangle of A is read; this object keeps a copy of it where it looks entries up. A must have no
+/// duplicates. A row whose local matrix is not positive definite becomes diagonal and is counted.
 template <class Scalar, class Exec, class Factor, class Offset>
 class FsaiValues {
  public:
@@ -88,9 +88,9 @@ class FsaiValues {
   /// \brief The same for all rows of a pattern that is known: where the entries of local matrices
   /// are, and which rows are of which size. `columns` say which entries were dropped the last time;
   /// if that changes, counts() say so.
-  void compute_again(Exec const& exec, std::int32_t rows, Impl::fsai::Filtration const& filtration,
-                     LocalPlaces const& known, RowsBySize const& by_size, Offset const* offsets,
-                     std::int32_t* columns, Factor* values, std::int32_t* kept) {
+  void compute(Exec const& exec, std::int32_t rows, Impl::fsai::Filtration const& filtration,
+               LocalPlaces const& known, RowsBySize const& by_size, Offset const* offsets,
+               std::int32_t* columns, Factor* values, std::int32_t* kept) {
     Chunk chunk = chunk_of(filtration, offsets, columns, values, kept);
     chunk.known = known;
     chunk.changed = &counts_.data()->changed;
