@@ -281,11 +281,12 @@ inline std::string advice(Report const& report) {
   if (report.detail.starts_with(Impl::norm_of_b_squared)) return {};
   if (report.detail.starts_with(Impl::rounding_of_entries)) {
     double const tolerance = 2 * report.true_relative_residual;
-    std::string next =
-        tolerance < 0.99 ? "ask for a tolerance above " + Impl::rounded_up(tolerance) : "";
-    if (report.detail.find(Impl::single_precision) != std::string::npos)
-      next += next.empty() ? "solve in double precision" : ", or solve in double precision";
-    return next;
+    std::string const next = tolerance < 0.01
+                                 ? "ask for a tolerance above " + Impl::rounded_up(tolerance)
+                                 : "check whether A is singular: only some b have a solution then";
+    return report.detail.find(Impl::single_precision) == std::string::npos
+               ? next
+               : next + ", or solve in double precision";
   }
   std::string const automatic = "the solver auto, which tries several";
   std::string const if_singular =

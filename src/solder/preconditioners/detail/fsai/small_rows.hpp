@@ -173,6 +173,9 @@ struct SmallRows {
 
   static constexpr int rows_of_warp = warp / M;
   static constexpr int warps = 4 * M * sizeof(Scalar) <= 1024 ? 4 : 2;
+  /// Teams that a multiprocessor is to hold; 0: as many as come. Five are 102 registers a thread;
+  /// nvcc may take 118, and 1.15 of the time.
+  static constexpr int least_teams = M == 16 && sizeof(Scalar) <= 8 ? 5 : 0;
   static constexpr int scratch_bytes =
       static_cast<int>(warps * rows_of_warp * sizeof(SmallScratch<M, Scalar>));
 
@@ -190,7 +193,7 @@ struct SmallRows {
   void launch(Exec const& exec) const {
     if (count == 0) return;
     constexpr int rows_of_team = warps * rows_of_warp;
-    using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp>>;
+    using Policy = Kokkos::TeamPolicy<Exec, Kokkos::LaunchBounds<warps * warp, least_teams>>;
     Kokkos::parallel_for("Solder::fsai::small_rows",
                          Policy(exec, (count + rows_of_team - 1) / rows_of_team, warps, warp)
                              .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes + 16)),
