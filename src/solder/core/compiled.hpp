@@ -20,8 +20,11 @@ inline constexpr bool is_compiled =
     false;
 #endif
 
-/// \brief The space of what is compiled apart for one host space alone.
+/// \brief The spaces of what is compiled apart for one host space alone, and for a GPU.
 using Host = Kokkos::DefaultHostExecutionSpace;
+#ifdef SOLDER_HAS_GPU
+using Gpu = Kokkos::DefaultExecutionSpace;
+#endif
 
 /// \brief Whether what can be stored in single precision beside double is compiled:
 /// preconditioners, and the basis of GMRES. Not in a build with Solder_SINGLE=OFF.

@@ -75,6 +75,11 @@ KOKKOS_FORCEINLINE_FUNCTION void ask_for([[maybe_unused]] void const* at) {
 #endif
 }
 
+/// \brief Defined where this Kokkos has a GPU, which its default execution space is then.
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+#define SOLDER_HAS_GPU
+#endif
+
 /// \brief The execution spaces of this Kokkos that Solder has runners for, a std::tuple of them.
 using EnabledSpaces = decltype(std::tuple_cat(
 #if defined(KOKKOS_ENABLE_SERIAL)

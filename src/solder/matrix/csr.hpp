@@ -486,6 +486,12 @@ extern template class CsrMatrix<float, Impl::Host>;
 extern template class CsrMatrix<double, Impl::Host>;
 extern template class CsrMatrix<Kokkos::complex<float>, Impl::Host>;
 extern template class CsrMatrix<Kokkos::complex<double>, Impl::Host>;
+#ifdef SOLDER_HAS_GPU
+extern template class CsrMatrix<float, Impl::Gpu>;
+extern template class CsrMatrix<double, Impl::Gpu>;
+extern template class CsrMatrix<Kokkos::complex<float>, Impl::Gpu>;
+extern template class CsrMatrix<Kokkos::complex<double>, Impl::Gpu>;
+#endif
 #endif
 
 }  // namespace Solder

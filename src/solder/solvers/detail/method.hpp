@@ -167,7 +167,7 @@ Report AnyMethod<Exec, Scalar>::solve(Scalar const* b, Scalar* x) {
 }
 
 #ifdef SOLDER_COMPILED
-// Compiled once for hosts: src/compiled/solves.cpp.
+// Compiled once for hosts and for GPUs: src/compiled/solves.cpp.
 extern template class Solve<Host, float>;
 extern template class Solve<Host, double>;
 extern template class Solve<Host, Kokkos::complex<float>>;
@@ -184,6 +184,24 @@ extern template class AnyMethod<Host, float>;
 extern template class AnyMethod<Host, double>;
 extern template class AnyMethod<Host, Kokkos::complex<float>>;
 extern template class AnyMethod<Host, Kokkos::complex<double>>;
+#ifdef SOLDER_HAS_GPU
+extern template class Solve<Gpu, float>;
+extern template class Solve<Gpu, double>;
+extern template class Solve<Gpu, Kokkos::complex<float>>;
+extern template class Solve<Gpu, Kokkos::complex<double>>;
+extern template class ColumnGroups<Gpu, float>;
+extern template class ColumnGroups<Gpu, double>;
+extern template class ColumnGroups<Gpu, Kokkos::complex<float>>;
+extern template class ColumnGroups<Gpu, Kokkos::complex<double>>;
+extern template class Batches<Gpu, float>;
+extern template class Batches<Gpu, double>;
+extern template class Batches<Gpu, Kokkos::complex<float>>;
+extern template class Batches<Gpu, Kokkos::complex<double>>;
+extern template class AnyMethod<Gpu, float>;
+extern template class AnyMethod<Gpu, double>;
+extern template class AnyMethod<Gpu, Kokkos::complex<float>>;
+extern template class AnyMethod<Gpu, Kokkos::complex<double>>;
+#endif
 #endif
 
 /// \brief What AnyMethod is made of: a method for A and M of given types.
