@@ -208,6 +208,44 @@ TYPED_TEST(AmgOn, ProlongatorsAreThoseOfPlainLoops) {
   check_all_prolongators<ComplexDouble>(exec);
 }
 
+template <class Scalar, class Exec>
+void check_smoothed_at_once(Exec const& exec) {
+  if constexpr (!Solder::Impl::is_host_space<Exec>) {
+    int taken = 0;
+    for (auto const& [name, host] : matrices<Scalar>())
+      for (double const strength : {0.0, 0.25, 0.9}) {
+        SCOPED_TRACE(name + ", strength " + std::to_string(strength));
+        Made<Scalar, Exec> const made(exec, host, strength);
+        if (!amg::can_be_smoothed_at_once(made.A)) continue;
+        ++taken;
+        auto const P = Solder::product(exec, amg::smoothing(exec, made.A, {}, made.graph, 0.7),
+                                       amg::tentative<Scalar>(exec, made.aggregates));
+        auto const known = Solder::Impl::pattern_of(P);
+        auto const make = [&](Solder::Impl::ProductPattern<Exec> const* pattern) {
+          return amg::smoothed_aggregates(exec, made.A, made.graph.strong.data(), made.aggregates,
+                                          0.7, pattern);
+        };
+        auto const counted = make(nullptr), refreshed = make(&known);
+        EXPECT_EQ(counted.columns(), P.columns());
+        EXPECT_EQ(to_host(exec, counted.row_offsets()), to_host(exec, P.row_offsets()));
+        EXPECT_EQ(to_host(exec, counted.column_indices()), to_host(exec, P.column_indices()));
+        EXPECT_EQ(to_host(exec, refreshed.column_indices()), to_host(exec, P.column_indices()));
+        EXPECT_EQ(to_host(exec, refreshed.values()), to_host(exec, counted.values()));
+        expect_near(Plain(counted), Plain(P), 1e-15);
+      }
+    EXPECT_GE(taken, 6);
+  }
+}
+
+/// Weak couplings may be summed in another order. Equal bits, with the pattern known or not.
+TYPED_TEST(AmgOn, ProlongatorsMadeAtOnceAreThoseOfTheProduct) {
+  TypeParam const exec;
+  if (Solder::Impl::is_host_space<TypeParam>)
+    GTEST_SKIP() << "hosts make prolongators by the product";
+  check_smoothed_at_once<double>(exec);
+  check_smoothed_at_once<ComplexDouble>(exec);
+}
+
 /// A path, leaves that couple to one of two hubs or to both, and the hubs, which couple to all.
 TYPED_TEST(AmgOn, HubsAreAggregatesThatOnlyTheirLeavesJoin) {
   constexpr std::int32_t path = 300, leaves = 60, n = path + leaves + 2, hub = n - 2;

@@ -97,7 +97,7 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
   double* const largest = view.data();
   for_each_row_group(
       exec, "Solder::amg::largest", A.rows.count,
-      row_lane_bits<Exec>(A.rows.count, matrix.nonzeros()),
+      row_lane_bits<Exec>(A.rows.count, matrix.nonzeros(), loads_at_once),
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
         double mine = 0;
         for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
@@ -267,6 +267,62 @@ class Counted {
   View view_;
 };
 
+/// \brief A round of the search for roots: every row sees the largest key near it, then decides.
+struct RootSearch {
+  std::int32_t const *offsets, *columns;  ///< of the strong couplings
+  std::uint64_t* keys;                    ///< of each row
+  std::uint64_t* near;                    ///< the largest key of a row and its neighbours
+
+  KOKKOS_FUNCTION void look(std::int32_t i) const {
+    if ((near[i] & Candidate::settled) != 0) return;
+    std::uint64_t largest = keys[i];
+    bool is_settled = Candidate::state(largest) != Candidate::undecided;
+    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
+      std::uint64_t const other = keys[columns[k]];
+      largest = Kokkos::max(largest, other);
+      is_settled = is_settled && Candidate::state(other) != Candidate::undecided;
+    }
+    near[i] = is_settled ? largest | Candidate::settled : largest;
+  }
+  /// \brief Whether the row has yet to be decided.
+  KOKKOS_FUNCTION bool decide(std::int32_t i) const {
+    if (Candidate::state(keys[i]) != Candidate::undecided) return false;
+    std::uint64_t largest = near[i];
+    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
+      largest = Kokkos::max(largest, near[columns[k]]);
+    bool const is_root = largest == keys[i], is_out = Candidate::state(largest) == Candidate::root;
+    if (is_root || is_out) keys[i] = Candidate::key(is_root ? Candidate::root : Candidate::out, i);
+    return !is_root && !is_out;
+  }
+};
+
+/// \brief All rounds in one team of a GPU: where there are so few couplings that two launches a
+/// round would take longer.
+struct RootSearchOfTeam {
+  static constexpr std::int64_t most_couplings = 1 << 15;
+
+  RootSearch search;
+  std::int32_t rows;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    std::int32_t const first = member.team_rank() * warp + lane_number(),
+                       threads = member.team_size() * warp;
+    auto* const is_left =
+        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(2 * sizeof(std::int32_t)));
+    if (first == 0) is_left[0] = 0;
+    for (int turn = 0;; turn = 1 - turn) {
+      for (std::int32_t i = first; i < rows; i += threads) search.look(i);
+      member.team_barrier();
+      if (first == 0) is_left[1 - turn] = 0;
+      for (std::int32_t i = first; i < rows; i += threads)
+        if (search.decide(i)) is_left[turn] = 1;
+      member.team_barrier();
+      if (is_left[turn] == 0) return;
+    }
+  }
+};
+
 /// \brief Finds a maximal independent set of distance 2, in rounds: a row that comes first within
 /// distance 2 becomes a root; a row with a root within distance 2 is out (Bell, Dalton and Olson
 /// 2012, Algorithm 5). A root and its neighbours form an aggregate. Each remaining row, at distance
@@ -293,38 +349,25 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
                                  i);
         near[i] = 0;
       });
+  RootSearch const search{offsets, columns, keys, near};
+  std::int32_t left = n;
+  if constexpr (!is_host_space<Exec>)
+    if (graph.size <= RootSearchOfTeam::most_couplings) {
+      Kokkos::parallel_for("Solder::amg::find_roots", row_policy<Exec, warp>(exec, 1, 16),
+                           RootSearchOfTeam{search, n});
+      left = 0;
+    }
   // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
   // need. Surplus rounds do nothing.
   constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
   Counted<Exec> const undecided(exec);
-  std::int32_t left = n;
   for (int round = 0; left > 0; ++round) {
     Kokkos::parallel_for(
-        "Solder::amg::largest_near", Policy(exec, 0, n), KOKKOS_LAMBDA(std::int32_t i) {
-          if ((near[i] & Candidate::settled) != 0) return;
-          std::uint64_t largest = keys[i];
-          bool is_settled = Candidate::state(largest) != Candidate::undecided;
-          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
-            std::uint64_t const other = keys[columns[k]];
-            largest = Kokkos::max(largest, other);
-            is_settled = is_settled && Candidate::state(other) != Candidate::undecided;
-          }
-          near[i] = is_settled ? largest | Candidate::settled : largest;
-        });
+        "Solder::amg::largest_near", Policy(exec, 0, n),
+        KOKKOS_LAMBDA(std::int32_t i) { search.look(i); });
     Kokkos::parallel_reduce(
         "Solder::amg::decide", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) {
-          if (Candidate::state(keys[i]) != Candidate::undecided) return;
-          std::uint64_t largest = near[i];
-          for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
-            largest = Kokkos::max(largest, near[columns[k]]);
-          if (largest == keys[i])
-            keys[i] = Candidate::key(Candidate::root, i);
-          else if (Candidate::state(largest) == Candidate::root)
-            keys[i] = Candidate::key(Candidate::out, i);
-          else
-            ++others;
-        },
+        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) { others += search.decide(i); },
         undecided.view());
     if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
     left = undecided.get(exec);

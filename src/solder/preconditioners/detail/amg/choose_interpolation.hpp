@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <solder/core/kokkos_ext.hpp>
+#include <solder/core/lanes.hpp>
 #include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
@@ -31,11 +32,13 @@ template <class Scalar>
 struct SkewRow {
   CsrOperator<Scalar, std::int32_t> A;
 
-  KOKKOS_FUNCTION bool operator()(std::int32_t i) const {
+  /// \brief Each lane of the group takes an entry at a time.
+  template <class Exec>
+  KOKKOS_FUNCTION bool operator()(RowGroup<Exec> const& group, std::int32_t i) const {
     std::int32_t const begin = A.row_offsets[i],
                        end = Kokkos::min(A.row_offsets[i + 1], begin + entries_looked_at);
     double different = 0, all = 0;
-    for (std::int32_t k = begin; k < end; ++k) {
+    for (std::int32_t k = begin + group.rank(); k < end; k += group.size()) {
       std::int32_t const j = A.columns[k];
       if (j == i) continue;
       Entry const mine = entry(i, j), mirrored = entry(j, i);
@@ -43,7 +46,7 @@ struct SkewRow {
       different += magnitude(mine.value - conjugated(mirrored.value));
       all += magnitude(mine.value) + magnitude(mirrored.value);
     }
-    return different > skew_share_of_row * all;
+    return group.sum(different) > skew_share_of_row * group.sum(all);
   }
 
  private:
@@ -72,16 +75,19 @@ SOLDER_MAKES_LAMBDAS AmgInterpolation choose_interpolation(Exec const& exec,
                                                            CsrMatrix<Scalar, Exec> const& A) {
   std::int32_t const n = A.rows(), step = std::max(1, n / rows_looked_at), count = n / step;
   SkewRow<Scalar> const is_skew{A.device_operator()};
-  std::int32_t skew = 0;
-  Kokkos::parallel_reduce(
-      "Solder::amg::skew_rows", Kokkos::RangePolicy<Exec>(exec, 0, count),
-      KOKKOS_LAMBDA(int s, std::int32_t& rows) {
+  Counted<Exec> const skew(exec);
+  auto const skew_rows = skew.view();
+  Kokkos::deep_copy(exec, skew_rows, 0);
+  for_each_row_group(
+      exec, "Solder::amg::skew_rows", count, row_lane_bits<Exec>(n, A.nonzeros()),
+      KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t s) {
         auto const within = static_cast<std::int32_t>(mix_bits(static_cast<std::uint64_t>(s)) %
                                                       static_cast<std::uint64_t>(step));
-        if (is_skew(s * step + within)) ++rows;
-      },
-      skew);
-  return skew > skew_rows_of_matrix * count ? AmgInterpolation::air : AmgInterpolation::aggregation;
+        if (is_skew(group, s * step + within) && group.rank() == 0)
+          Kokkos::atomic_inc(skew_rows.data());
+      });
+  return skew.get(exec) > skew_rows_of_matrix * count ? AmgInterpolation::air
+                                                      : AmgInterpolation::aggregation;
 }
 
 }  // namespace Solder::Impl::amg

@@ -117,23 +117,85 @@ struct DensePivots {
   }
 };
 
+/// \brief The same of a Hermitian matrix of at most most_rows rows on a GPU, in place. Each thread
+/// of a team has `side` rows and columns of entries in its registers; the row and the column of a
+/// pivot pass through scratch, double buffered, with a barrier a pivot.
+template <class Number, class Exec>
+struct DensePivotsInRegisters {
+  static constexpr std::int32_t side = ScalarTraits<Number>::is_complex ? 3 : 4,
+                                most_rows = side * warp;
+  KOKKOS_FUNCTION static constexpr int bytes() { return 4 * most_rows * sizeof(Number); }
+
+  Number* matrix;
+  double const* limits;
+  double* pivots;
+  std::int32_t n;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(Member const& member) const {
+    std::int32_t const first_row = member.team_rank(), first_column = lane_number();
+    auto* const scratch =
+        static_cast<Number*>(member.team_scratch(0).get_shmem_aligned(bytes(), alignof(Number)));
+    Number mine[side][side];
+    auto const for_each_of_mine = [&](auto const& f) {
+      for (std::int32_t a = 0; a < side; ++a)
+        for (std::int32_t b = 0; b < side; ++b) {
+          std::int32_t const i = first_row + a * warp, j = first_column + b * warp;
+          if (i < n && j < n) f(mine[a][b], i, j);
+        }
+    };
+    for_each_of_mine(
+        [&](Number& entry, std::int32_t i, std::int32_t j) { entry = matrix[i * n + j]; });
+    for (std::int32_t k = 0; k < n; ++k) {
+      Number *const row = scratch + k % 2 * 2 * most_rows, *const column = row + most_rows;
+      for_each_of_mine([&](Number const& entry, std::int32_t i, std::int32_t j) {
+        if (i == k) row[j] = entry;
+        if (j == k) column[i] = entry;
+      });
+      member.team_barrier();
+      double const pivot = real_part(row[k]), inverse = pivot > limits[k] ? 1 / pivot : 0;
+      if (first_row == 0 && first_column == 0) pivots[k] = pivot;
+      for_each_of_mine([&](Number& entry, std::int32_t i, std::int32_t j) {
+        if (i == k) {
+          entry = j == k ? Number(inverse) : inverse * row[j];
+        } else {
+          Number const share = inverse * column[i];
+          entry = j == k ? -share : entry - share * row[j];
+        }
+      });
+    }
+    for_each_of_mine(
+        [&](Number const& entry, std::int32_t i, std::int32_t j) { matrix[i * n + j] = entry; });
+  }
+};
+
 /// \brief Gauss-Jordan elimination in double of a matrix of n rows, stored row by row: n kernels of
 /// n^2 operations, or one kernel of a single team if n is small.
 template <class Number, class Exec, bool any_row>
 struct Eliminated {
-  DeviceArray<Number, Exec> other;
+  DeviceArray<Number, Exec> other = no_view<DeviceArray<Number, Exec>>();
   DeviceArray<double, Exec> limits, pivots;
   DeviceArray<std::int32_t, Exec> taken = no_view<DeviceArray<std::int32_t, Exec>>();
-  Number *from, *to;  ///< the result and the other array
+  Number *from, *to;  ///< the result and the other array, if there is one
 
   /// \param limits_ what a pivot in each column must exceed
   Eliminated(Exec const& exec, std::int32_t n, Number* matrix,
              DeviceArray<double, Exec> const& limits_)
-      : other(allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n)),
-        limits(limits_),
+      : limits(limits_),
         pivots(allocate<double>(exec, "Solder::amg::pivots", n)),
         from(matrix),
-        to(other.data()) {
+        to(nullptr) {
+    if constexpr (!any_row && !is_host_space<Exec>) {
+      using InRegisters = DensePivotsInRegisters<Number, Exec>;
+      if (n <= InRegisters::most_rows) {
+        Kokkos::parallel_for("Solder::amg::pivots",
+                             row_policy<Exec, warp>(exec, 1, InRegisters::bytes() + 16),
+                             InRegisters{from, limits.data(), pivots.data(), n});
+        return;
+      }
+    }
+    other = allocate<Number>(exec, "Solder::amg::dense", std::int64_t(n) * n);
+    to = other.data();
     if (any_row) {
       taken = allocate<std::int32_t>(exec, "Solder::amg::taken", 2 * std::int64_t(n));
       Kokkos::deep_copy(exec, taken, n);

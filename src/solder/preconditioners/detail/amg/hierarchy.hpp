@@ -30,6 +30,7 @@
 #include <solder/preconditioners/detail/amg/modes.hpp>
 #include <solder/preconditioners/detail/amg/nodes.hpp>
 #include <solder/preconditioners/detail/amg/prolongator.hpp>
+#include <solder/preconditioners/detail/amg/smoothed_aggregates.hpp>
 #include <solder/preconditioners/detail/largest_eigenvalue.hpp>
 #include <solder/preconditioners/fsai.hpp>
 #include <solder/preconditioners/jacobi.hpp>
@@ -318,7 +319,7 @@ class Hierarchy {
     auto const largest = largest_couplings<Size>(exec_, A);
     auto graph = strong_graph(
         exec_, Coupling<Scalar, true, Size>{A.device_operator(), largest.data(), strength},
-        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros()));
+        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros(), loads_at_once));
     end_phase("strength");
     return graph;
   }
@@ -422,7 +423,7 @@ class Hierarchy {
 
   /// \brief Empty if there would not be much fewer coarse unknowns than rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
-    std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros());
+    std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros(), loads_at_once);
     Level& level = levels.back();
     bool const keeps = before_ != nullptr;
     if (keeps) {
@@ -430,7 +431,7 @@ class Hierarchy {
       level.aggregates = before_->levels[levels.size() - 1].aggregates;
     }
     if (modes_.count == 0) {
-      if (keeps) return smoothed({}, ones_of(level.aggregates));
+      if (keeps) return smoothed_ones();
       auto const largest = largest_couplings(exec_, A);
       mark_hubs(exec_, A, largest.data());
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
@@ -442,7 +443,7 @@ class Hierarchy {
         level.graph = {};
         return {};
       }
-      return smoothed({}, ones_of(level.aggregates));
+      return smoothed_ones();
     }
     Nodes<Exec> const nodes = nodes_;
     auto const with_modes = [&] {
@@ -457,7 +458,7 @@ class Hierarchy {
     Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
     auto const graph = temporarily([&] {
       return strong_graph(exec_, of_nodes, norms.nonzeros(),
-                          row_lane_bits<Exec>(norms.rows(), norms.nonzeros()));
+                          row_lane_bits<Exec>(norms.rows(), norms.nonzeros(), loads_at_once));
     });
     end_phase("strength");
     level.aggregates = aggregate(exec_, of_nodes, graph);
@@ -489,9 +490,6 @@ class Hierarchy {
       }
     return Impl::conjugate_transpose(exec_, X, in_nodes);
   }
-  Matrix ones_of(Aggregates<Exec> const& aggregates) const {
-    return temporarily([&] { return tentative<Scalar>(exec_, aggregates); });
-  }
   /// \brief A copy of the pattern of a matrix that is given back earlier.
   ProductPattern<Exec> kept_pattern_of(Matrix const& A) const {
     auto const offsets =
@@ -499,14 +497,31 @@ class Hierarchy {
     Impl::copy(exec_, offsets, A.row_offsets());
     return {offsets, A.nonzeros(), A.longest_row()};
   }
+  /// \brief The pattern of P, if it is known.
+  std::optional<ProductPattern<Exec>> known_prolongator() const {
+    if (before_ == nullptr) return {};
+    return pattern_of(*before_->levels[levels.size() - 1].P);
+  }
+  /// \brief 4 / (3 largest eigenvalue): what the prolongator is smoothed with.
+  double omega() const { return 4.0 / 3 / levels.back().largest; }
+  /// \brief (I - omega D^-1 F) T for the T of ones in each aggregate.
+  Matrix smoothed_ones() {
+    Level& level = levels.back();
+    if constexpr (!is_host_space<Exec>)
+      if (can_be_smoothed_at_once(level.A)) {
+        auto const known = known_prolongator();
+        level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
+        return smoothed_aggregates(exec_, level.A, level.graph.strong.data(), level.aggregates,
+                                   omega(), known ? &*known : nullptr);
+      }
+    return smoothed({}, temporarily([&] { return tentative<Scalar>(exec_, level.aggregates); }));
+  }
   /// \brief (I - omega D^-1 F) T.
   Matrix smoothed(Nodes<Exec> const& nodes, Matrix const& T) {
     Level& level = levels.back();
-    double const omega = 4.0 / 3 / level.largest;
-    std::optional<ProductPattern<Exec>> known;
-    if (before_ != nullptr) known = pattern_of(*before_->levels[levels.size() - 1].P);
+    auto const known = known_prolongator();
     Matrix const S =
-        temporarily([&] { return smoothing(exec_, level.A, nodes, level.graph, omega); });
+        temporarily([&] { return smoothing(exec_, level.A, nodes, level.graph, omega()); });
     Matrix const P = product_of(S, T, known);
     level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
     return P;

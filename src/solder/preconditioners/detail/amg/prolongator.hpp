@@ -59,6 +59,26 @@ struct KeptEntries : MarkedCoupling<Scalar> {
   }
 };
 
+/// \brief A row of I - omega D^-1 F.
+class SmoothingRow {
+ public:
+  /// \param diagonal,weak the diagonal entry of A's row, and the sum of its weak couplings
+  /// \param is_smoothed whether it is not that of I
+  KOKKOS_FUNCTION SmoothingRow(double diagonal, double weak, double omega, bool is_smoothed) {
+    double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal;
+    factor_ = filtered > 0 ? omega / filtered : 0;
+    diagonal_ = is_smoothed ? 1 - factor_ * filtered : 1;
+  }
+  /// \brief The entry in place of one of A's row: of the diagonal, or of a strong coupling.
+  template <class Scalar>
+  KOKKOS_FORCEINLINE_FUNCTION Scalar entry(bool is_diagonal, Scalar const& of_A) const {
+    return is_diagonal ? Scalar(to_real<Scalar>(diagonal_)) : to_real<Scalar>(-factor_) * of_A;
+  }
+
+ private:
+  double diagonal_, factor_;
+};
+
 /// \brief I - omega D^-1 F, with an entry for the diagonal and for each strong coupling, in the
 /// order of A's rows. F is A without its weak couplings; those of the same unknown of two nodes
 /// (all, without nodes) are added to its diagonal if that stays clearly positive. Without nodes,
@@ -101,16 +121,11 @@ SOLDER_MAKES_LAMBDAS CsrMatrix<Scalar, Exec> smoothing(Exec const& exec,
             weak += real_part(value);
           }
         });
-        diagonal = group.sum(diagonal);
-        weak = group.sum(weak);
-        double const filtered = diagonal + weak > 0.1 * diagonal ? diagonal + weak : diagonal;
-        double const factor = filtered > 0 ? omega / filtered : 0;
-        bool const is_smoothed = last > first + 1 || has_nodes;
+        SmoothingRow const row(group.sum(diagonal), group.sum(weak), omega,
+                               last > first + 1 || has_nodes);
         group.barrier();
         for (std::int32_t q = first + group.rank(); q < last; q += group.size())
-          to_values[q] = to_columns[q] == i
-                             ? Scalar(to_real<Scalar>(is_smoothed ? 1 - factor * filtered : 1))
-                             : to_real<Scalar>(-factor) * to_values[q];
+          to_values[q] = row.entry(to_columns[q] == i, to_values[q]);
       });
   exec.fence("Solder::amg: the smoothing of the prolongator is ready");
   return {exec, n, n, offsets, columns, values, {A.longest_row()}};
