@@ -5,6 +5,7 @@
 #include <Kokkos_Core.hpp>
 #include <algorithm>
 #include <limits>
+#include <solder/preconditioners/apply.hpp>
 #include <solder/solver.hpp>
 #include <stdexcept>
 #include <type_traits>

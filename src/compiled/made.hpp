@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <solder/matrix/distributed.hpp>
 #include <solder/matrix/format.hpp>
 #include <solder/solver.hpp>
 

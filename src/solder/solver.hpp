@@ -15,15 +15,19 @@
 
 #include <solder/core/errors.hpp>
 #include <solder/core/report.hpp>
+#include <solder/core/vectors.hpp>
 #include <solder/matrix/batch.hpp>
 #include <solder/matrix/csr.hpp>
-#include <solder/matrix/distributed.hpp>
 #include <solder/parameters.hpp>
-#include <solder/preconditioners/apply.hpp>
-#include <solder/solvers/detail/checks.hpp>
 #include <solder/solvers/detail/columns_view.hpp>
 
 namespace Solder {
+
+// Who has one of these has included its header.
+template <class Scalar, class Exec>
+class Apply;
+template <class Scalar, class Exec>
+class DistributedMatrix;
 
 /// \brief Whether a matrix that replaces another one has the same pattern. This is not checked.
 enum class Pattern {
