@@ -13,10 +13,6 @@
 
 namespace Solder {
 
-template class CsrMatrix<SOLDER_SCALAR, Impl::Host>;
-#ifdef SOLDER_HAS_GPU
-template class CsrMatrix<SOLDER_SCALAR, Impl::Gpu>;
-#endif
 template class Incomplete<SOLDER_SCALAR, Impl::Host>;
 template auto Impl::host_preconditioner<SOLDER_SCALAR>(
     Impl::Keeper&, Incomplete<SOLDER_SCALAR, Impl::Host>::Opened const&);

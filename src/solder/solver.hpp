@@ -23,7 +23,7 @@
 
 namespace Solder {
 
-// Who has one of these has included its header.
+// Only declared: a program that makes one of these includes its header.
 template <class Scalar, class Exec>
 class Apply;
 template <class Scalar, class Exec>
@@ -224,9 +224,9 @@ Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const
                                  Parameters const& parameters, SolverInputs const& inputs = {});
 
 /// \brief The same with your own preconditioner, of another library or a function, in place of one
-/// by name. The solver must be named, because auto chooses both. On hosts only: on GPUs it throws
-/// std::invalid_argument. M is not refreshed.
-/// \ingroup by_name
+/// by name: see solder/preconditioners/apply.hpp. The solver must be named, because auto chooses
+/// both. On hosts only: on GPUs it throws std::invalid_argument. M is not refreshed. \ingroup
+/// by_name
 template <class Scalar, class Exec>
 Solver<Scalar, Exec> make_solver(Exec const& exec, CsrMatrix<Scalar, Exec> const& A,
                                  Apply<Scalar, Exec> const& M, Parameters const& parameters,
@@ -248,8 +248,9 @@ requires(!std::is_same_v<Offset, std::int32_t>) Solver<Scalar, Exec> make_solver
   return make_solver(exec, CsrMatrix<Scalar, Exec>(exec, A), parameters, inputs);
 }
 
-/// \brief A solver by name over all ranks of a matrix, which make it, refresh it and call it
-/// together: what fails on one of them fails on all. b and x are a rank's rows.
+/// \brief A solver by name over all ranks of a matrix (solder/matrix/distributed.hpp), which make
+/// it, refresh it and call it together: what fails on one of them fails on all. b and x are a
+/// rank's rows.
 ///
 /// Parameters as above, but for these. `runner` is launch, `matrix_format` csr; there is no
 /// block_cg. `auto` looks at the whole matrix, and all ranks try the same candidates. Jacobi,

@@ -98,7 +98,9 @@ void expect_solved_in_little_memory(HostCsr<double> const& host, int most_iterat
   auto const bytes = static_cast<std::uint64_t>(12 * host.nonzeros());
   for (auto const& allocation : events.allocations)
     if (allocation.label != "Solder::product::tables" && allocation.label.find("Kokkos::") != 0) {
-      EXPECT_LE(allocation.bytes, 2 * bytes) << allocation.label;
+      // On GPUs small arrays are parts of one of 8 MB, whatever the matrix.
+      std::uint64_t const shared = allocation.label == "Solder::pool" ? 8 << 20 : 0;
+      EXPECT_LE(allocation.bytes, std::max(2 * bytes, shared)) << allocation.label;
     }
   auto const b = random_vector<double>(host.rows, 7);
   auto const s = solved(A, M, b, cg(Runner::launch));

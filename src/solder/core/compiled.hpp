@@ -20,11 +20,8 @@ inline constexpr bool is_compiled =
     false;
 #endif
 
-/// \brief The spaces of what is compiled apart for one host space alone, and for a GPU.
+/// rief The host space for which src/compiled instantiates classes. (The GPU's is Gpu.)
 using Host = Kokkos::DefaultHostExecutionSpace;
-#ifdef SOLDER_HAS_GPU
-using Gpu = Kokkos::DefaultExecutionSpace;
-#endif
 
 /// \brief Whether what can be stored in single precision beside double is compiled:
 /// preconditioners, and the basis of GMRES. Not in a build with Solder_SINGLE=OFF.

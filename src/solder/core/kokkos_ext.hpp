@@ -75,9 +75,13 @@ KOKKOS_FORCEINLINE_FUNCTION void ask_for([[maybe_unused]] void const* at) {
 #endif
 }
 
-/// \brief Defined where this Kokkos has a GPU, which its default execution space is then.
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+/// \brief Defined if Kokkos has a GPU backend, whose execution space is Impl::Gpu.
+#if defined(KOKKOS_ENABLE_CUDA)
 #define SOLDER_HAS_GPU
+using Gpu = Kokkos::Cuda;
+#elif defined(KOKKOS_ENABLE_HIP)
+#define SOLDER_HAS_GPU
+using Gpu = Kokkos::HIP;
 #endif
 
 /// \brief The execution spaces of this Kokkos that Solder has runners for, a std::tuple of them.

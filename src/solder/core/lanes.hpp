@@ -27,17 +27,15 @@ auto row_policy(Exec const& exec, std::int32_t teams, int scratch_bytes) {
       .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes));
 }
 
-/// \brief The binary logarithm of the lanes that read a row together, about `each` of its entries
-/// each; `entries` are of all rows.
+/// \brief The binary logarithm of the lanes that read a row together: so many that each has about
+/// `entries_per_lane` of the row's entries, on average. `entries` are those of all rows.
 template <class Exec>
-std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries, std::int64_t each = 1) {
+std::int32_t row_lane_bits(std::int64_t rows, std::int64_t entries,
+                           std::int64_t entries_per_lane = 1) {
   std::int32_t bits = 0;
-  while (!is_host_space<Exec> && bits < 5 && (rows << bits) * each < entries) ++bits;
+  while (!is_host_space<Exec> && bits < 5 && (rows << bits) * entries_per_lane < entries) ++bits;
   return bits;
 }
-/// \brief Entries for a lane where a row is only read: the loads of a lane go on at once, and hide
-/// more of the memory's latency than those of more lanes.
-inline constexpr std::int64_t loads_at_once = 4;
 
 /// \brief The lanes of a warp that work on a row together, an aligned power of two of them; on
 /// hosts a thread.

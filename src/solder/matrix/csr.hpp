@@ -481,7 +481,7 @@ CsrMatrix(Exec const&, M const&)
     -> CsrMatrix<std::remove_cvref_t<decltype(*std::declval<M const&>().values.data())>, Exec,
                  std::remove_cvref_t<decltype(*std::declval<M const&>().graph.row_map.data())>>;
 
-#ifdef SOLDER_COMPILED  // in src/compiled/setups.cpp
+#ifdef SOLDER_COMPILED  // in src/compiled/matrices.cpp
 extern template class CsrMatrix<float, Impl::Host>;
 extern template class CsrMatrix<double, Impl::Host>;
 extern template class CsrMatrix<Kokkos::complex<float>, Impl::Host>;

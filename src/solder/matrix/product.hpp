@@ -52,11 +52,11 @@ ProductPattern<Exec> pattern_of(CsrMatrix<Scalar, Exec> const& A) {
   return {A.row_offsets(), A.nonzeros(), A.longest_row()};
 }
 
-/// \brief The product of `width` columns with this pattern, whose entries compute(longest row)
-/// writes to where `rows` says.
+/// \brief The n x width product with this pattern, whose entries compute(longest row) writes to
+/// where `rows` says.
 template <class Exec, class Rows, class Compute>
-auto computed(Exec const& exec, Rows& rows, std::int32_t width, ProductPattern<Exec> const& pattern,
-              Compute const& compute) {
+auto computed(Exec const& exec, Rows& rows, std::int32_t n, std::int32_t width,
+              ProductPattern<Exec> const& pattern, Compute const& compute) {
   using Scalar = std::remove_pointer_t<decltype(rows.values)>;
   auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", pattern.nonzeros);
   auto const values = allocate<Scalar>(exec, "Solder::csr::values", pattern.nonzeros);
@@ -66,7 +66,7 @@ auto computed(Exec const& exec, Rows& rows, std::int32_t width, ProductPattern<E
   rows.values = values.data();
   compute(pattern.longest);
   exec.fence("Solder::product: made");
-  return CsrMatrix<Scalar, Exec>(exec, rows.X.rows.count, width, pattern.offsets, columns, values,
+  return CsrMatrix<Scalar, Exec>(exec, n, width, pattern.offsets, columns, values,
                                  {pattern.longest});
 }
 
@@ -111,7 +111,7 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
       if (worker.lacks_memory) throw OutOfMemory("Solder::product", n, X.nonzeros());
   };
   if (known != nullptr)
-    return computed(exec, rows, Y.columns(), *known, [&](std::int32_t) { run(); });
+    return computed(exec, rows, n, Y.columns(), *known, [&](std::int32_t) { run(); });
 
   auto const offsets =
       allocate<std::int32_t>(exec, "Solder::csr::row_offsets", n + std::int64_t(1));
@@ -121,7 +121,7 @@ CsrMatrix<Scalar, Exec> product_on_hosts(Exec const& exec, CsrMatrix<Scalar, Exe
       offsets_of_lengths(exec, offsets.data(), n, LengthsInArray<std::int32_t>{rows.lengths});
   check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
   return computed(
-      exec, rows, Y.columns(), ProductPattern<Exec>{offsets, totals.nonzeros, totals.longest},
+      exec, rows, n, Y.columns(), ProductPattern<Exec>{offsets, totals.nonzeros, totals.longest},
       [&](std::int32_t) {
         Kokkos::parallel_for(
             "Solder::product::store", Policy(exec, 0, rows.workers), [rows](std::int32_t worker) {
@@ -224,7 +224,7 @@ CsrMatrix<Scalar, Exec> product_on_gpus(Exec const& exec, CsrMatrix<Scalar, Exec
     check_product_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
-  return computed(exec, task, Y.columns(), known != nullptr ? *known : counted(),
+  return computed(exec, task, n, Y.columns(), known != nullptr ? *known : counted(),
                   [&](std::int32_t longest) {
                     std::int32_t shortest = 0;
                     for (auto const& pass : product_passes<Exec, Scalar>(

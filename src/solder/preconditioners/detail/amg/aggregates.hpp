@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <solder/core/allocate.hpp>
@@ -85,6 +86,16 @@ struct Coupling {
   }
 };
 
+/// \brief The binary logarithm of the lanes that go through the entries of a row of A one by one: a
+/// lane for four entries, because the loads of a lane overlap. With more lanes a warp has fewer
+/// rows, and waits for the offsets of each. Hubs have a lane an entry.
+template <class Exec, class Scalar>
+std::int32_t reading_lane_bits(CsrMatrix<Scalar, Exec> const& A) {
+  bool const is_even =
+      A.longest_row() <= longest_even_row(double(A.nonzeros()) / std::max(A.rows(), 1));
+  return row_lane_bits<Exec>(A.rows(), A.nonzeros(), is_even ? 4 : 1);
+}
+
 /// \brief The root of the largest off-diagonal size of each row, or of the largest of all; 0 if no
 /// size is positive. Temporary. One kernel. \param weight per column: the factor with which its
 /// entries count; null: 1
@@ -96,8 +107,7 @@ SOLDER_MAKES_LAMBDAS Kokkos::View<double*, typename Exec::memory_space> largest_
   auto const view = allocate_temporary<double>(exec, "Solder::amg::largest", A.rows.count);
   double* const largest = view.data();
   for_each_row_group(
-      exec, "Solder::amg::largest", A.rows.count,
-      row_lane_bits<Exec>(A.rows.count, matrix.nonzeros(), loads_at_once),
+      exec, "Solder::amg::largest", A.rows.count, reading_lane_bits(matrix),
       KOKKOS_LAMBDA(RowGroup<Exec> const& group, std::int32_t i) {
         double mine = 0;
         for (std::int32_t k = A.row_offsets[i] + group.rank(); k < A.row_offsets[i + 1];
@@ -296,10 +306,11 @@ struct RootSearch {
   }
 };
 
-/// \brief All rounds in one team of a GPU: where there are so few couplings that two launches a
-/// round would take longer.
+/// \brief All rounds in one team of a GPU: where there are so few rows and couplings that two
+/// launches a round would take longer.
 struct RootSearchOfTeam {
-  static constexpr std::int64_t most_couplings = 1 << 15;
+  /// Rows and couplings together.
+  static constexpr std::int64_t most = 1 << 15;
 
   RootSearch search;
   std::int32_t rows;
@@ -322,6 +333,28 @@ struct RootSearchOfTeam {
     }
   }
 };
+
+/// \brief All rounds, in two kernels each.
+template <class Exec>
+SOLDER_MAKES_LAMBDAS void find_roots(Exec const& exec, RootSearch const& search, std::int32_t n) {
+  using Policy = Kokkos::RangePolicy<Exec>;
+  // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
+  // need. Surplus rounds do nothing.
+  constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
+  Counted<Exec> const undecided(exec);
+  std::int32_t left = n;
+  for (int round = 0; left > 0; ++round) {
+    Kokkos::parallel_for(
+        "Solder::amg::largest_near", Policy(exec, 0, n),
+        KOKKOS_LAMBDA(std::int32_t i) { search.look(i); });
+    Kokkos::parallel_reduce(
+        "Solder::amg::decide", Policy(exec, 0, n),
+        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) { others += search.decide(i); },
+        undecided.view());
+    if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
+    left = undecided.get(exec);
+  }
+}
 
 /// \brief Finds a maximal independent set of distance 2, in rounds: a row that comes first within
 /// distance 2 becomes a root; a row with a root within distance 2 is out (Bell, Dalton and Olson
@@ -350,27 +383,12 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
         near[i] = 0;
       });
   RootSearch const search{offsets, columns, keys, near};
-  std::int32_t left = n;
-  if constexpr (!is_host_space<Exec>)
-    if (graph.size <= RootSearchOfTeam::most_couplings) {
+  if (!is_host_space<Exec> && n + graph.size <= RootSearchOfTeam::most) {
+    if constexpr (!is_host_space<Exec>)
       Kokkos::parallel_for("Solder::amg::find_roots", row_policy<Exec, warp>(exec, 1, 16),
                            RootSearchOfTeam{search, n});
-      left = 0;
-    }
-  // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
-  // need. Surplus rounds do nothing.
-  constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
-  Counted<Exec> const undecided(exec);
-  for (int round = 0; left > 0; ++round) {
-    Kokkos::parallel_for(
-        "Solder::amg::largest_near", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i) { search.look(i); });
-    Kokkos::parallel_reduce(
-        "Solder::amg::decide", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) { others += search.decide(i); },
-        undecided.view());
-    if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
-    left = undecided.get(exec);
+  } else {
+    find_roots(exec, search, n);
   }
   Aggregates<Exec> aggregates;
   aggregates.of_row = allocate<std::int32_t>(exec, "Solder::amg::aggregate", n);

@@ -117,10 +117,11 @@ struct DensePivots {
   }
 };
 
-/// \brief The same of a Hermitian matrix of at most most_rows rows on a GPU, in place. Each thread
-/// of a team has `side` rows and columns of entries in its registers; the row and the column of a
-/// pivot pass through scratch, double buffered, with a barrier a pivot.
-template <class Number, class Exec>
+/// \brief Gauss-Jordan elimination of a Hermitian matrix of at most most_rows rows on a GPU, in
+/// place, by one team of `warp` warps. Each thread holds side x side entries in its registers,
+/// `warp` rows and columns apart. The row and the column of a pivot pass through scratch, double
+/// buffered, with a barrier a pivot.
+template <class Number>
 struct DensePivotsInRegisters {
   static constexpr std::int32_t side = ScalarTraits<Number>::is_complex ? 3 : 4,
                                 most_rows = side * warp;
@@ -138,11 +139,14 @@ struct DensePivotsInRegisters {
         static_cast<Number*>(member.team_scratch(0).get_shmem_aligned(bytes(), alignof(Number)));
     Number mine[side][side];
     auto const for_each_of_mine = [&](auto const& f) {
-      for (std::int32_t a = 0; a < side; ++a)
+      SOLDER_UNROLLED
+      for (std::int32_t a = 0; a < side; ++a) {
+        SOLDER_UNROLLED
         for (std::int32_t b = 0; b < side; ++b) {
           std::int32_t const i = first_row + a * warp, j = first_column + b * warp;
           if (i < n && j < n) f(mine[a][b], i, j);
         }
+      }
     };
     for_each_of_mine(
         [&](Number& entry, std::int32_t i, std::int32_t j) { entry = matrix[i * n + j]; });
@@ -186,9 +190,9 @@ struct Eliminated {
         from(matrix),
         to(nullptr) {
     if constexpr (!any_row && !is_host_space<Exec>) {
-      using InRegisters = DensePivotsInRegisters<Number, Exec>;
+      using InRegisters = DensePivotsInRegisters<Number>;
       if (n <= InRegisters::most_rows) {
-        Kokkos::parallel_for("Solder::amg::pivots",
+        Kokkos::parallel_for("Solder::amg::pivots_in_registers",
                              row_policy<Exec, warp>(exec, 1, InRegisters::bytes() + 16),
                              InRegisters{from, limits.data(), pivots.data(), n});
         return;

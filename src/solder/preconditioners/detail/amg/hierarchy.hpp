@@ -319,7 +319,7 @@ class Hierarchy {
     auto const largest = largest_couplings<Size>(exec_, A);
     auto graph = strong_graph(
         exec_, Coupling<Scalar, true, Size>{A.device_operator(), largest.data(), strength},
-        A.nonzeros(), row_lane_bits<Exec>(A.rows(), A.nonzeros(), loads_at_once));
+        A.nonzeros(), reading_lane_bits(A));
     end_phase("strength");
     return graph;
   }
@@ -423,7 +423,7 @@ class Hierarchy {
 
   /// \brief Empty if there would not be much fewer coarse unknowns than rows.
   std::optional<Matrix> smoothed_prolongator(Matrix const& A, double strength) {
-    std::int32_t const lane_bits = row_lane_bits<Exec>(A.rows(), A.nonzeros(), loads_at_once);
+    std::int32_t const lane_bits = reading_lane_bits(A);
     Level& level = levels.back();
     bool const keeps = before_ != nullptr;
     if (keeps) {
@@ -431,7 +431,7 @@ class Hierarchy {
       level.aggregates = before_->levels[levels.size() - 1].aggregates;
     }
     if (modes_.count == 0) {
-      if (keeps) return smoothed_ones();
+      if (keeps) return smoothed_tentative();
       auto const largest = largest_couplings(exec_, A);
       mark_hubs(exec_, A, largest.data());
       Coupling<Scalar> const coupling{A.device_operator(), largest.data(), strength};
@@ -443,7 +443,7 @@ class Hierarchy {
         level.graph = {};
         return {};
       }
-      return smoothed_ones();
+      return smoothed_tentative();
     }
     Nodes<Exec> const nodes = nodes_;
     auto const with_modes = [&] {
@@ -456,10 +456,8 @@ class Hierarchy {
     auto const norms = temporarily([&] { return block_norms(exec_, A, nodes, memory_); });
     auto const largest = largest_couplings(exec_, norms);
     Coupling<double> const of_nodes{norms.device_operator(), largest.data(), strength, tie<Scalar>};
-    auto const graph = temporarily([&] {
-      return strong_graph(exec_, of_nodes, norms.nonzeros(),
-                          row_lane_bits<Exec>(norms.rows(), norms.nonzeros(), loads_at_once));
-    });
+    auto const graph = temporarily(
+        [&] { return strong_graph(exec_, of_nodes, norms.nonzeros(), reading_lane_bits(norms)); });
     end_phase("strength");
     level.aggregates = aggregate(exec_, of_nodes, graph);
     end_phase("aggregation");
@@ -498,18 +496,18 @@ class Hierarchy {
     return {offsets, A.nonzeros(), A.longest_row()};
   }
   /// \brief The pattern of P, if it is known.
-  std::optional<ProductPattern<Exec>> known_prolongator() const {
+  std::optional<ProductPattern<Exec>> known_pattern_of_P() const {
     if (before_ == nullptr) return {};
     return pattern_of(*before_->levels[levels.size() - 1].P);
   }
   /// \brief 4 / (3 largest eigenvalue): what the prolongator is smoothed with.
   double omega() const { return 4.0 / 3 / levels.back().largest; }
   /// \brief (I - omega D^-1 F) T for the T of ones in each aggregate.
-  Matrix smoothed_ones() {
+  Matrix smoothed_tentative() {
     Level& level = levels.back();
     if constexpr (!is_host_space<Exec>)
       if (can_be_smoothed_at_once(level.A)) {
-        auto const known = known_prolongator();
+        auto const known = known_pattern_of_P();
         level.graph.columns = no_view<DeviceArray<std::int32_t, Exec>>();
         return smoothed_aggregates(exec_, level.A, level.graph.strong.data(), level.aggregates,
                                    omega(), known ? &*known : nullptr);
@@ -519,7 +517,7 @@ class Hierarchy {
   /// \brief (I - omega D^-1 F) T.
   Matrix smoothed(Nodes<Exec> const& nodes, Matrix const& T) {
     Level& level = levels.back();
-    auto const known = known_prolongator();
+    auto const known = known_pattern_of_P();
     Matrix const S =
         temporarily([&] { return smoothing(exec_, level.A, nodes, level.graph, omega()); });
     Matrix const P = product_of(S, T, known);

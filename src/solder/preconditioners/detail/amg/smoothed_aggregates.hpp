@@ -89,11 +89,13 @@ struct SmoothedRows {
   }
 };
 
-/// \brief Whether smoothed_aggregates() takes this matrix: on a GPU, if a warp has a lane for each
-/// entry of a row. (On a host the same in two passes took up to 1.7 times as long as the product.)
+/// \brief Whether smoothed_aggregates() takes this matrix: if a warp has a lane for each entry of a
+/// row, and more than a quarter of the lanes have one. (On a host the same in two passes took up to
+/// 1.7 times as long as the product.)
 template <class Scalar, class Exec>
 bool can_be_smoothed_at_once(CsrMatrix<Scalar, Exec> const& A) {
-  return !is_host_space<Exec> && A.longest_row() <= warp;
+  return A.longest_row() <= warp &&
+         row_lane_bits<Exec>(1, A.longest_row()) <= row_lane_bits<Exec>(A.rows(), A.nonzeros()) + 1;
 }
 
 /// \brief (I - omega D^-1 F) T, as the product of smoothing() and tentative(), without storing
@@ -125,16 +127,8 @@ CsrMatrix<Scalar, Exec> smoothed_aggregates(Exec const& exec, CsrMatrix<Scalar, 
     check_entries<CsrMatrix<Scalar, Exec>>(totals.nonzeros);
     return {offsets, totals.nonzeros, totals.longest};
   };
-  ProductPattern<Exec> const pattern = known != nullptr ? *known : counted();
-  auto const columns = allocate<std::int32_t>(exec, "Solder::csr::columns", pattern.nonzeros);
-  auto const values = allocate<Scalar>(exec, "Solder::csr::values", pattern.nonzeros);
-  rows.lengths = nullptr;
-  rows.offsets = pattern.offsets.data();
-  rows.columns = columns.data();
-  rows.values = values.data();
-  run("Solder::amg::smoothed_aggregates");
-  exec.fence("Solder::amg: the prolongator is made");
-  return {exec, n, aggregates.count, pattern.offsets, columns, values, {pattern.longest}};
+  return computed(exec, rows, n, aggregates.count, known != nullptr ? *known : counted(),
+                  [&](std::int32_t) { run("Solder::amg::smoothed_aggregates"); });
 }
 
 }  // namespace Solder::Impl::amg
