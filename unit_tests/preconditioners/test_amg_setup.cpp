@@ -139,6 +139,62 @@ TYPED_TEST(AmgOn, AggregatesAreThoseOfTheGreedyOrder) {
   check_aggregates(exec, HostCsr<double>{3, 3, {0, 0, 0, 0}, {}, {}}, 0.25);
 }
 
+/// Keys of the rows of a graph, after find(search) has decided them.
+template <class Exec, class Find>
+std::vector<std::uint64_t> decided(Exec const& exec, amg::Graph<Exec> const& graph, std::int32_t n,
+                                   Find const& find) {
+  auto const offsets = to_host(exec, graph.offsets);
+  std::vector<std::uint64_t> keys(n);
+  for (std::int32_t i = 0; i < n; ++i)
+    keys[i] = amg::Candidate::key(
+        offsets[i] == offsets[i + 1] ? amg::Candidate::out : amg::Candidate::undecided, i);
+  auto const there = to_device(exec, keys), near = to_device(exec, std::vector<std::uint64_t>(n));
+  find(amg::RootSearch{graph.offsets.data(), graph.columns.data(), there.data(), near.data()});
+  exec.fence();
+  return to_host(exec, there);
+}
+
+/// In rounds, in the order of the keys, or by one team.
+TYPED_TEST(AmgOn, RootsAreTheSameWhicheverWayTheyAreFound) {
+  using Search = amg::RootSearch;
+  TypeParam const exec;
+  for (auto const& [name, host] : matrices<double>())
+    for (double const strength : {0.0, 0.25, 0.9}) {
+      SCOPED_TRACE(name + ", strength " + std::to_string(strength));
+      std::int32_t const n = host.rows;
+      Made<double, TypeParam> const made(exec, host, strength);
+      auto const in_rounds = decided(exec, made.graph, n, [&](Search const& search) {
+        EXPECT_TRUE(amg::is_symmetric(exec, search, n));
+        amg::find_roots_in_rounds(exec, search, n);
+      });
+      for (auto const key : in_rounds)
+        ASSERT_NE(amg::Candidate::state(key), amg::Candidate::undecided);
+      EXPECT_EQ(decided(exec, made.graph, n,
+                        [&](Search const& search) {
+                          if constexpr (Solder::Impl::is_host_space<TypeParam>) {
+                            std::vector<std::uint64_t> order(n);
+                            amg::find_roots_in_order(search, n, order.data());
+                          } else {
+                            amg::find_roots(exec, search, n, std::int64_t(made.graph.size));
+                          }
+                        }),
+                in_rounds);
+    }
+}
+
+/// One coupling has no opposite, in a matrix that is symmetric otherwise.
+TYPED_TEST(AmgOn, CouplingsOfOneWayAreSeen) {
+  TypeParam const exec;
+  auto host = Solder::fem_poisson_2d<double>(12);
+  std::int64_t one = host.row_offsets[70];
+  while (host.columns[one] == 70) ++one;
+  host.values[one] = 0;
+  Made<double, TypeParam> const made(exec, host, 0.25);
+  decided(exec, made.graph, host.rows, [&](amg::RootSearch const& search) {
+    EXPECT_FALSE(amg::is_symmetric(exec, search, host.rows));
+  });
+}
+
 /// The largest coupling of both rows is strong at every strength that is allowed.
 TYPED_TEST(AmgOn, TheLargestCouplingsAreStrong) {
   TypeParam const exec;

@@ -7,10 +7,10 @@
 #include <solder/core/allocate.hpp>
 #include <solder/core/kokkos_ext.hpp>
 #include <solder/core/lanes.hpp>
-#include <solder/core/mix_bits.hpp>
 #include <solder/core/scalar.hpp>
 #include <solder/matrix/csr.hpp>
 #include <solder/matrix/offsets.hpp>
+#include <solder/preconditioners/detail/amg/roots.hpp>
 
 namespace Solder::Impl::amg {
 
@@ -230,22 +230,6 @@ SOLDER_MAKES_LAMBDAS Graph<Exec> strong_graph(Exec const& exec, Couples const& c
   return graph;
 }
 
-/// \brief The key of a row during the search for roots: a state, a pseudo-random number and the
-/// row, from the most significant bits down. Keys are unique, so that neighbours agree on their
-/// order.
-struct Candidate {
-  static constexpr std::uint64_t out = 0, undecided = 1, root = 2;
-
-  KOKKOS_FUNCTION static std::uint64_t key(std::uint64_t state, std::int32_t i) {
-    return state << 62 | (mix_bits(static_cast<std::uint64_t>(i) + 1) >> 34) << 32 |
-           static_cast<std::uint32_t>(i);
-  }
-  KOKKOS_FUNCTION static std::uint64_t state(std::uint64_t key) { return key >> 62; }
-
-  /// A bit that no key has. Set in the largest key near a row, it says that the key is final.
-  static constexpr std::uint64_t settled = std::uint64_t(1) << 31;
-};
-
 /// \brief The aggregate of each row; -1 for rows without strong couplings, which are left to the
 /// sweeps. (A sweep solves a single such row, but not the rows of a node.)
 template <class Exec>
@@ -253,108 +237,6 @@ struct Aggregates {
   DeviceArray<std::int32_t, Exec> of_row = no_view<DeviceArray<std::int32_t, Exec>>();
   std::int32_t count = 0;
 };
-
-/// \brief A number that the device has counted.
-template <class Exec>
-class Counted {
- public:
-  using View = Kokkos::View<std::int32_t, typename Exec::memory_space>;
-
-  explicit Counted(Exec const& exec)
-      : memory_(allocate<std::int32_t>(exec, "Solder::amg::counted", 1)), view_(memory_.data()) {}
-
-  View const& view() const { return view_; }
-  /// \brief Waits for the device.
-  std::int32_t get(Exec const& exec) const {
-    std::int32_t count = 0;
-    Impl::copy(exec, Kokkos::View<std::int32_t, Kokkos::HostSpace>(&count), view_);
-    exec.fence("Solder::amg: a count is known");
-    return count;
-  }
-
- private:
-  DeviceArray<std::int32_t, Exec> memory_;
-  View view_;
-};
-
-/// \brief A round of the search for roots: every row sees the largest key near it, then decides.
-struct RootSearch {
-  std::int32_t const *offsets, *columns;  ///< of the strong couplings
-  std::uint64_t* keys;                    ///< of each row
-  std::uint64_t* near;                    ///< the largest key of a row and its neighbours
-
-  KOKKOS_FUNCTION void look(std::int32_t i) const {
-    if ((near[i] & Candidate::settled) != 0) return;
-    std::uint64_t largest = keys[i];
-    bool is_settled = Candidate::state(largest) != Candidate::undecided;
-    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k) {
-      std::uint64_t const other = keys[columns[k]];
-      largest = Kokkos::max(largest, other);
-      is_settled = is_settled && Candidate::state(other) != Candidate::undecided;
-    }
-    near[i] = is_settled ? largest | Candidate::settled : largest;
-  }
-  /// \brief Whether the row has yet to be decided.
-  KOKKOS_FUNCTION bool decide(std::int32_t i) const {
-    if (Candidate::state(keys[i]) != Candidate::undecided) return false;
-    std::uint64_t largest = near[i];
-    for (std::int32_t k = offsets[i]; k < offsets[i + 1]; ++k)
-      largest = Kokkos::max(largest, near[columns[k]]);
-    bool const is_root = largest == keys[i], is_out = Candidate::state(largest) == Candidate::root;
-    if (is_root || is_out) keys[i] = Candidate::key(is_root ? Candidate::root : Candidate::out, i);
-    return !is_root && !is_out;
-  }
-};
-
-/// \brief All rounds in one team of a GPU: where there are so few rows and couplings that two
-/// launches a round would take longer.
-struct RootSearchOfTeam {
-  /// Rows and couplings together.
-  static constexpr std::int64_t most = 1 << 15;
-
-  RootSearch search;
-  std::int32_t rows;
-
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(Member const& member) const {
-    std::int32_t const first = member.team_rank() * warp + lane_number(),
-                       threads = member.team_size() * warp;
-    auto* const is_left =
-        static_cast<std::int32_t*>(member.team_scratch(0).get_shmem(2 * sizeof(std::int32_t)));
-    if (first == 0) is_left[0] = 0;
-    for (int turn = 0;; turn = 1 - turn) {
-      for (std::int32_t i = first; i < rows; i += threads) search.look(i);
-      member.team_barrier();
-      if (first == 0) is_left[1 - turn] = 0;
-      for (std::int32_t i = first; i < rows; i += threads)
-        if (search.decide(i)) is_left[turn] = 1;
-      member.team_barrier();
-      if (is_left[turn] == 0) return;
-    }
-  }
-};
-
-/// \brief All rounds, in two kernels each.
-template <class Exec>
-SOLDER_MAKES_LAMBDAS void find_roots(Exec const& exec, RootSearch const& search, std::int32_t n) {
-  using Policy = Kokkos::RangePolicy<Exec>;
-  // The host of a GPU waits only once for several rounds: first for as many as nearly all graphs
-  // need. Surplus rounds do nothing.
-  constexpr int first = is_host_space<Exec> ? 1 : 6, at_once = is_host_space<Exec> ? 1 : 2;
-  Counted<Exec> const undecided(exec);
-  std::int32_t left = n;
-  for (int round = 0; left > 0; ++round) {
-    Kokkos::parallel_for(
-        "Solder::amg::largest_near", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i) { search.look(i); });
-    Kokkos::parallel_reduce(
-        "Solder::amg::decide", Policy(exec, 0, n),
-        KOKKOS_LAMBDA(std::int32_t i, std::int32_t & others) { others += search.decide(i); },
-        undecided.view());
-    if (round + 1 < first || (round + 1 - first) % at_once != 0) continue;
-    left = undecided.get(exec);
-  }
-}
 
 /// \brief Finds a maximal independent set of distance 2, in rounds: a row that comes first within
 /// distance 2 becomes a root; a row with a root within distance 2 is out (Bell, Dalton and Olson
@@ -382,14 +264,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
                                  i);
         near[i] = 0;
       });
-  RootSearch const search{offsets, columns, keys, near};
-  if (!is_host_space<Exec> && n + graph.size <= RootSearchOfTeam::most) {
-    if constexpr (!is_host_space<Exec>)
-      Kokkos::parallel_for("Solder::amg::find_roots", row_policy<Exec, warp>(exec, 1, 16),
-                           RootSearchOfTeam{search, n});
-  } else {
-    find_roots(exec, search, n);
-  }
+  find_roots(exec, RootSearch{offsets, columns, keys, near}, n, graph.size);
   Aggregates<Exec> aggregates;
   aggregates.of_row = allocate<std::int32_t>(exec, "Solder::amg::aggregate", n);
   std::int32_t* const of_row = aggregates.of_row.data();
@@ -401,6 +276,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
         at += is_root;
       },
       aggregates.count);
+  char const* const strong = graph.strong.data();
   // A row has at most one neighbouring root: two would be within distance 2 of each other.
   auto const joined_view = allocate_temporary<std::int32_t>(exec, "Solder::amg::joined", n);
   std::int32_t* const joined = joined_view.data();
@@ -420,7 +296,7 @@ SOLDER_MAKES_LAMBDAS Aggregates<Exec> aggregate(Exec const& exec, Coupling<Scala
           for (std::int32_t k = coupling.A.row_offsets[i]; k < coupling.A.row_offsets[i + 1]; ++k) {
             std::int32_t const j = coupling.A.columns[k];
             if (joined[j] < 0 ||
-                !(alone ? coupling.is_hub(j) && coupling.is_large(i, k) : coupling.is_strong(i, k)))
+                !(alone ? coupling.is_hub(j) && coupling.is_large(i, k) : strong[k] != 0))
               continue;
             double const size = magnitude(coupling.A.values[k]);
             if (size > strongest || (size == strongest && joined[j] < mine)) {
