@@ -154,8 +154,8 @@ SOLDER_MAKES_LAMBDAS bool is_symmetric(Exec const& exec, RootSearch const& searc
 }
 
 /// \brief The same roots on one thread of a host, for symmetric couplings: rows are taken in the
-/// order of their keys, and a root puts out the rows within distance 2. As few rows are roots, most
-/// couplings are not looked at.
+/// order of their keys, and a root puts out the rows within distance 2. A row has at most one root
+/// beside it, so no coupling is looked at twice.
 ///
 /// \param order [n] memory
 inline void find_roots_in_order(RootSearch const& search, std::int32_t n, std::uint64_t* order) {
