@@ -20,7 +20,7 @@ inline constexpr bool is_compiled =
     false;
 #endif
 
-/// rief The host space for which src/compiled instantiates classes. (The GPU's is Gpu.)
+/// \brief The host space for which src/compiled instantiates classes. (The GPU's is Gpu.)
 using Host = Kokkos::DefaultHostExecutionSpace;
 
 /// \brief Whether what can be stored in single precision beside double is compiled:

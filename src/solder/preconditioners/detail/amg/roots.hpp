@@ -136,7 +136,7 @@ SOLDER_MAKES_LAMBDAS void find_roots_in_rounds(Exec const& exec, RootSearch cons
 }
 
 /// \brief Whether each coupling has its opposite: by a sum to which two opposite ones add zero.
-/// (The sum of others is zero by chance once in a thousand million.)
+/// (Without, the sum is zero by chance once in 10^9 graphs.)
 template <class Exec>
 SOLDER_MAKES_LAMBDAS bool is_symmetric(Exec const& exec, RootSearch const& search, std::int32_t n) {
   std::uint64_t sum = 0;
