@@ -22,6 +22,18 @@ namespace Solder::Impl::amg {
 template <class Exec>
 inline constexpr std::int32_t dense_lane_bits = is_host_space<Exec> ? 0 : 6;
 
+/// \brief What Gauss-Jordan elimination leaves of an entry that is in the pivot's row, in its
+/// column, in both or in neither. \param inverse of the pivot, or 0 \param share inverse times the
+/// entry of this row in the pivot's column \param of_row the entry of this column in the pivot's
+/// row
+template <class Number, class Factor>
+KOKKOS_FORCEINLINE_FUNCTION Number eliminated(Number const& entry, bool in_row, bool in_column,
+                                              Factor const& inverse, Number const& share,
+                                              Number const& of_row) {
+  if (in_row) return in_column ? Number(inverse) : inverse * entry;
+  return in_column ? -share : entry - share * of_row;
+}
+
 /// \brief Eliminates with pivot k of n rows, from one array to another. The leading block of rows
 /// and columns up to k is then replaced by its inverse. A row whose pivot does not exceed its limit
 /// depends on the rows before it; its row and column become zero.
@@ -59,21 +71,16 @@ struct DensePivot {
       size = pivot = real_part(of_k[k]);
     }
     Factor const inverse = size > limits[k] ? 1 / pivot : Factor(0);
-    if (i == p) {
-      if (lane == 0) {
-        pivots[k] = size;
-        if constexpr (any_row) {
-          Kokkos::atomic_store(&taken[p], k);  // others may be looking
-          taken[n + k] = p;
-        }
+    if (i == p && lane == 0) {
+      pivots[k] = size;
+      if constexpr (any_row) {
+        Kokkos::atomic_store(&taken[p], k);  // others may be looking
+        taken[n + k] = p;
       }
-      for (std::int32_t j = lane; j < n; j += lanes)
-        out[j] = j == k ? Number(inverse) : inverse * row[j];
-    } else {
-      Number const share = inverse * row[k];
-      for (std::int32_t j = lane; j < n; j += lanes)
-        out[j] = j == k ? -share : row[j] - share * of_k[j];
     }
+    Number const share = inverse * row[k];
+    for (std::int32_t j = lane; j < n; j += lanes)
+      out[j] = eliminated(row[j], i == p, j == k, inverse, share, of_k[j]);
   }
 
  private:
@@ -160,12 +167,8 @@ struct DensePivotsInRegisters {
       double const pivot = real_part(row[k]), inverse = pivot > limits[k] ? 1 / pivot : 0;
       if (first_row == 0 && first_column == 0) pivots[k] = pivot;
       for_each_of_mine([&](Number& entry, std::int32_t i, std::int32_t j) {
-        if (i == k) {
-          entry = j == k ? Number(inverse) : inverse * row[j];
-        } else {
-          Number const share = inverse * column[i];
-          entry = j == k ? -share : entry - share * row[j];
-        }
+        Number const share = inverse * column[i];
+        entry = eliminated(entry, i == k, j == k, inverse, share, row[j]);
       });
     }
     for_each_of_mine(

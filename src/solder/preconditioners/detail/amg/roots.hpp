@@ -157,7 +157,7 @@ SOLDER_MAKES_LAMBDAS bool is_symmetric(Exec const& exec, RootSearch const& searc
 /// order of their keys, and a root puts out the rows within distance 2. A row has at most one root
 /// beside it, so no coupling is looked at twice.
 ///
-/// \param order [n] memory
+/// \param order [n] memory; that of search.near is used, too
 inline void find_roots_in_order(RootSearch const& search, std::int32_t n, std::uint64_t* order) {
   constexpr int digit = 10;  // bits of a pass of the radix sort by the pseudo-random 30 bits
   std::uint64_t *from = order, *to = search.near;

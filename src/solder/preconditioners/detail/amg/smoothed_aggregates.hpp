@@ -44,7 +44,7 @@ struct SmoothedRows {
     std::uint32_t terms = 0;  // the lanes with those of `column`
     while (lane_votes(left >= 0) != 0) {
       std::uint32_t const lanes = group.votes(left >= 0);
-      std::int32_t const next = group.value(left, lowest(lanes) & (group.size() - 1));
+      std::int32_t const next = group.value(left, lowest_of(group, lanes));
       if (lanes == 0) continue;
       std::uint32_t const same = group.votes(left == next);
       if (length == group.rank()) {
@@ -63,12 +63,12 @@ struct SmoothedRows {
     std::uint32_t const diagonal = group.votes(is_diagonal);
     double weak = 0;
     if (lane_votes(is_weak) != 0) weak = group.sum(is_weak ? real_part(entry) : 0);
-    SmoothingRow const row(group.value(real_part(entry), lowest(diagonal) & (group.size() - 1)),
-                           weak, omega, group.votes(is_kept && !is_diagonal) != 0);
+    SmoothingRow const row(group.value(real_part(entry), lowest_of(group, diagonal)), weak, omega,
+                           group.votes(is_kept && !is_diagonal) != 0);
     Scalar const term = row.entry(is_diagonal, entry);
     Scalar sum{};
     for (std::uint32_t rest = terms; lane_votes(rest != 0) != 0; rest &= rest - 1) {
-      Scalar const next = group.value(term, lowest(rest) & (group.size() - 1));
+      Scalar const next = group.value(term, lowest_of(group, rest));
       if (rest != 0) sum = rest == terms ? next : rounded_sum(sum, next);
     }
     std::int32_t place = 0;
@@ -83,9 +83,10 @@ struct SmoothedRows {
   }
 
  private:
-  /// \brief The number of the lowest bit that is set; 32 if there is none.
-  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t lowest(std::uint32_t bits) {
-    return bits_set((bits & -bits) - 1);
+  /// \brief The lowest of these lanes of the group; any, where there is none.
+  KOKKOS_FORCEINLINE_FUNCTION static std::int32_t lowest_of(RowGroup<Exec> const& group,
+                                                            std::uint32_t lanes) {
+    return bits_set((lanes & -lanes) - 1) & (group.size() - 1);
   }
 };
 
